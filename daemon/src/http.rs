@@ -13,6 +13,7 @@
 //! | `tokens` | the protocol of tokens |
 //! | `exchanges` | protocols of one message and one answer each |
 //! | `answer` | refusals, and their statuses |
+//! | `taken` | answers as clients take them |
 //! | `endpoints`, `openapi` | the table of paths, and the document made of it |
 //! | `operations`, `health` | what those ask who look after the daemon |
 //! | `omir`, `events` | the OMIR protocol, and recent events |
@@ -40,6 +41,7 @@ mod operations;
 mod pace;
 mod routes;
 mod settings;
+mod taken;
 mod tls;
 mod tokens;
 

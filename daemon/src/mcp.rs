@@ -14,6 +14,7 @@ mod tools;
 mod waiting;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use rmcp::model::{
@@ -26,13 +27,24 @@ use rmcp::{RoleServer, ServerHandler};
 
 use crate::protocols::Protocols;
 use crate::router::tool::Toolbox;
-use crate::router::{Caller, Incoming, Method};
+use crate::router::{Admitted, Caller, Incoming, Method, Refusal};
 use crate::work::Work;
 
 /// Requests of one caller that read at a time, where the transport has no other.
 const READERS: usize = 2;
 /// Time between two notes of progress.
 const BEAT: Duration = Duration::from_secs(1);
+
+/// A sign among the extensions of an HTTP request: the router has decided about it, by the row of what it asks for.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Decided(Arc<AtomicBool>);
+
+impl Decided {
+    /// Returns true if it has.
+    pub(crate) fn is_decided(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
 
 /// The server: one for all requests.
 #[derive(Clone)]
@@ -74,6 +86,22 @@ impl Mcp {
         let of_request = parts.and_then(|parts| parts.extensions.get::<Caller>());
         let nobody = || ErrorData::internal_error("the request has no caller", None);
         of_request.or(self.0.only_caller.as_ref()).cloned().ok_or_else(nobody)
+    }
+
+    /// Has the router decide about a request, by the row of what it asks for.
+    fn admit(
+        &self,
+        context: &RequestContext<RoleServer>,
+        caller: &Caller,
+        method: &'static Method,
+        bytes: usize,
+    ) -> Result<Admitted, Refusal> {
+        let parts = context.extensions.get::<axum::http::request::Parts>();
+        if let Some(Decided(decided)) = parts.and_then(|parts| parts.extensions.get()) {
+            decided.store(true, Ordering::Relaxed);
+        }
+        let incoming = Incoming { bytes, ..Incoming::default() };
+        self.0.protocols.router.admit(caller, method, incoming)
     }
 
     /// Returns true if the router would let the caller ask for a method.
@@ -143,7 +171,7 @@ impl ServerHandler for Mcp {
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         let caller = self.caller(&context)?;
-        self.read(&caller, request.uri).await.map(ReadResourceResponse::from)
+        self.read(&caller, request.uri, &context).await.map(ReadResourceResponse::from)
     }
 
     /// A client that is ready changes nothing.

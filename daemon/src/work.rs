@@ -18,6 +18,12 @@ const AT_THE_DISK: usize = 8;
 const BODIES: usize = 64 << 20;
 /// Bytes of answers that clients have not taken; a larger one waits alone.
 const ANSWERS: usize = 64 << 20;
+/// Bytes of an answer up to which it counts as small ...
+const SMALL: usize = 64 << 10;
+/// ... and of small answers that clients have not taken: whoever takes no large one holds up nobody who asks for little.
+const SMALL_ANSWERS: usize = 16 << 20;
+/// Answers that may wait for room: each is in memory already.
+const WAITING_FOR_ROOM: usize = 4;
 /// Longest wait of an answer for room.
 const FOR_ROOM: Duration = Duration::from_secs(10);
 /// Documents that are streamed at a time: each keeps a few dozen bytes for each resource.
@@ -33,6 +39,8 @@ pub(crate) struct Work {
     disk: Arc<Semaphore>,
     bodies: Arc<Semaphore>,
     answers: Arc<Semaphore>,
+    small_answers: Arc<Semaphore>,
+    for_room: Arc<Semaphore>,
     documents: Arc<Semaphore>,
 }
 
@@ -57,6 +65,8 @@ impl Work {
             disk: of(AT_THE_DISK),
             bodies: of(BODIES / KIB),
             answers: of(ANSWERS / KIB),
+            small_answers: of(SMALL_ANSWERS / KIB),
+            for_room: of(WAITING_FOR_ROOM),
             documents: of(DOCUMENTS),
         }
     }
@@ -93,18 +103,23 @@ impl Work {
         room.map(Room).map_err(|_| busy("too many large requests come in; try again in a moment"))
     }
 
-    /// Waits for room for an answer of so many bytes.
+    /// Takes room for an answer of so many bytes, which is made. A few wait for it.
     ///
     /// # Errors
     /// `BUSY` if other clients do not take theirs.
     pub(crate) async fn room_for_answer(&self, bytes: usize) -> Result<Room, Error> {
-        let room = self.answers.clone().acquire_many_owned(permits(bytes, ANSWERS));
-        match tokio::time::timeout(FOR_ROOM, room).await {
-            Ok(Ok(room)) => Ok(Room(room)),
-            _ => Err(busy(
-                "too many answers wait for clients that do not take them; try again in a moment",
-            )),
+        let answers = if bytes <= SMALL { &self.small_answers } else { &self.answers };
+        let permits = permits(bytes, ANSWERS);
+        if let Ok(room) = answers.clone().try_acquire_many_owned(permits) {
+            return Ok(Room(room));
         }
+        if let Ok(_waiting) = self.for_room.clone().try_acquire_owned() {
+            let room = answers.clone().acquire_many_owned(permits);
+            if let Ok(Ok(room)) = tokio::time::timeout(FOR_ROOM, room).await {
+                return Ok(Room(room));
+            }
+        }
+        Err(busy("too many answers wait for clients that do not take them; try again in a moment"))
     }
 
     /// Takes a place among the documents that are streamed.
@@ -202,6 +217,29 @@ mod tests {
         for one in all {
             assert_eq!(one.await.unwrap(), Ok(true));
         }
+    }
+
+    #[tokio::test]
+    async fn who_takes_no_large_answer_holds_up_no_small_one() {
+        let work = Work::new(1);
+        let large = work.room_for_answer(ANSWERS).await.unwrap();
+        let waiting: Vec<_> = (0..WAITING_FOR_ROOM)
+            .map(|_| {
+                let work = work.clone();
+                tokio::spawn(async move { work.room_for_answer(SMALL + 1).await.is_ok() })
+            })
+            .collect();
+        tokio::task::yield_now().await;
+        let began = std::time::Instant::now();
+        let refused = work.room_for_answer(SMALL + 1).await;
+        assert!(matches!(refused, Err(error) if error.code == Code::Busy));
+        work.room_for_answer(SMALL).await.unwrap();
+        assert!(began.elapsed() < FOR_ROOM / 2, "nobody waits");
+        drop(large);
+        for one in waiting {
+            assert!(one.await.unwrap());
+        }
+        work.room_for_answer(2 * ANSWERS).await.unwrap();
     }
 
     #[tokio::test]

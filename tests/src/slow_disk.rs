@@ -1,6 +1,7 @@
 //! A card whose syncs wait at a gate: as long as it is shut, nothing that is written becomes durable.
 
 use std::io;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 
 use omird::disk::{Disk, DiskFile, Mode};
@@ -13,6 +14,7 @@ use crate::cut_disk::CutDisk;
 pub struct Gate {
     is_shut: Mutex<bool>,
     opened: Condvar,
+    waiting: AtomicUsize,
 }
 
 impl Gate {
@@ -27,9 +29,16 @@ impl Gate {
         self.opened.notify_all();
     }
 
+    /// Returns the number of syncs that wait.
+    pub fn waiting(&self) -> usize {
+        self.waiting.load(Ordering::Relaxed)
+    }
+
     fn pass(&self) {
         let is_shut = self.is_shut.lock().expect("no panic");
+        self.waiting.fetch_add(1, Ordering::Relaxed);
         drop(self.opened.wait_while(is_shut, |is_shut| *is_shut).expect("no panic"));
+        self.waiting.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

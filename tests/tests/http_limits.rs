@@ -3,9 +3,11 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use omird_access::{Grant, TokenStore};
 use omird_tests::http::{Line, get, request};
 use omird_tests::process::Daemon;
 use serde_json::json;
@@ -164,6 +166,116 @@ fn slow_clients_are_cut_off_and_others_are_served() {
     rig.serves();
 }
 
+/// The time of a body, at `/mcp` as everywhere.
+#[test]
+fn a_body_that_does_not_come_is_not_waited_for() {
+    let rig = Rig::start("");
+    let token = rig.token();
+    let paths = ["/mcp", "/omir/v1/remember", "/api/v0/record", "/compass/v1/jsonrpc"];
+    let mut lines = paths.map(|path| {
+        let mut line = rig.line();
+        let head = "Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n\
+                    Content-Length: 1000\r\n";
+        line.send(format!("POST {path} HTTP/1.1\r\nHost: localhost\r\n{token}{head}\r\n{{"));
+        line
+    });
+    let began = Instant::now();
+    for (path, line) in paths.iter().zip(&mut lines) {
+        let answer = line.answer().unwrap();
+        assert_eq!(answer.status, 408, "{path}: {answer:?}");
+        assert!(String::from_utf8_lossy(&answer.body).contains("too slowly"), "{path}: {answer:?}");
+    }
+    let took = began.elapsed();
+    assert!(took > Duration::from_secs(20) && took < HEAD, "{took:?}");
+    rig.serves();
+}
+
+/// A daemon that has no descriptor left cannot look at the tokens: they stay in force for a moment, and no longer.
+#[test]
+fn without_a_descriptor_tokens_stay_in_force_for_a_moment() {
+    let rig = Rig::start("");
+    let keys = TokenStore::of(&rig.data.path().join("data"));
+    let read = || Grant { scopes: vec!["omir:read".to_owned()], ..Grant::default() };
+    let add = |name: &str, random| {
+        keys.add(Grant { name: name.to_owned(), ..read() }, [random; 32], None).unwrap()
+    };
+    let first = format!("Authorization: Bearer {}\r\n", add("first", 1).as_str());
+    let mut line = rig.line();
+    let mut status = |token: &str| line.ask(request("GET /omir/v1/status", token, b"")).status;
+    thread::sleep(Duration::from_millis(1500));
+    assert_eq!(status(&first), 200);
+    let bound = |files: &str| {
+        let pid = rig.daemon.pid().to_string();
+        let bound = Command::new("prlimit").args(["--pid", &pid, files]).status().unwrap();
+        assert!(bound.success());
+    };
+    bound("--nofile=3:4096");
+    // The file is another one now, and is looked at.
+    let second = format!("Authorization: Bearer {}\r\n", add("second", 2).as_str());
+    let began = Instant::now();
+    thread::sleep(Duration::from_secs(3));
+    assert_eq!((status(&first), status(&second)), (200, 401), "it is not known yet");
+    while status(&first) == 200 {
+        assert!(began.elapsed() < Duration::from_secs(25), "it is in force for good");
+        thread::sleep(Duration::from_millis(500));
+    }
+    assert!(began.elapsed() > Duration::from_secs(8), "{:?}", began.elapsed());
+    bound("--nofile=4096:4096");
+    thread::sleep(Duration::from_millis(1500));
+    assert_eq!((status(&first), status(&second)), (200, 200));
+}
+
+/// Answers that nobody takes are bounded in memory, all clients together, and hold up nobody who asks for little.
+#[test]
+fn answers_that_nobody_takes_are_bounded() {
+    const READERS: u32 = 60;
+    let rig = Rig::start("");
+    let token = rig.token();
+    let headers = format!("{token}Content-Type: application/json\r\n");
+    let content = "x".repeat(18_000);
+    for part in 0..2 {
+        let list: Vec<_> = (0..100)
+            .map(|n| json!({"resourceType": "MemoryRecord", "id": format!("m{part}-{n}"), "content": content}))
+            .collect();
+        let body = serde_json::to_vec(&list).unwrap();
+        let stored = rig.line().ask(request("POST /omir/v1/remember", &headers, &body));
+        assert_eq!(stored.status, 200, "{stored:?}");
+    }
+    let resident = || {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", rig.daemon.pid())).unwrap();
+        let line = status.lines().find(|line| line.starts_with("VmRSS")).unwrap().to_owned();
+        line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() >> 10
+    };
+    let answer = rig.line().ask(request("GET /omir/v1/recall?limit=200", &token, b""));
+    assert!(answer.body.len() > 3 << 20);
+    let before = resident();
+    let mut stream = TcpStream::connect(rig.daemon.http()).unwrap();
+    stream.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
+    stream.write_all(&[PREFACE, &frame(SETTINGS, 0, 0, NO_WINDOW)].concat()).unwrap();
+    for n in 0..READERS {
+        stream.write_all(&get_frame(2 * n + 1, "/omir/v1/recall?limit=200", &token)).unwrap();
+    }
+    let (began, mut most, mut given, mut refused) = (Instant::now(), 0, 0, 0);
+    while began.elapsed() < Duration::from_secs(20) {
+        most = most.max(resident().saturating_sub(before));
+        let asked = Instant::now();
+        rig.serves();
+        assert!(asked.elapsed() < Duration::from_secs(10), "{:?}", asked.elapsed());
+        while let Ok((kind, flags, _, payload)) = read_frame(&mut stream) {
+            match kind {
+                // An indexed field: `:status: 200`.
+                HEADERS if payload[0] == 0x88 => given += 1,
+                HEADERS => refused += 1,
+                PING if flags == 0 => stream.write_all(&frame(PING, ACK, 0, &payload)).unwrap(),
+                _ => {}
+            }
+        }
+    }
+    // 64 MiB of answers, those that are being made, and what an allocator keeps beside.
+    assert!(most < 140, "{most} MiB more");
+    assert!(given >= 10 && refused >= 10 && given + refused == READERS, "{given}, {refused}");
+}
+
 #[test]
 fn many_requests_at_once_are_answered_in_order() {
     let rig = Rig::start("");
@@ -276,6 +388,8 @@ fn pages_and_names_of_others_are_refused() {
             assert_eq!(refused.header("access-control-allow-origin"), None);
         }
     }
+    let two = format!("Origin: http://localhost:{port}\r\nOrigin: https://evil.example\r\n");
+    assert_eq!(ask(status, &format!("localhost:{port}"), &two).status, 403);
     let own =
         ask(status, &format!("localhost:{port}"), &format!("Origin: http://localhost:{port}\r\n"));
     assert_eq!((own.status, own.header("access-control-allow-origin")), (200, None));
@@ -293,7 +407,21 @@ fn pages_and_names_of_others_are_refused() {
     );
     assert_eq!(preflight.status, 204);
     let allowed = preflight.header("access-control-allow-headers").unwrap();
-    assert!(allowed.contains("authorization") && allowed.contains("content-type"), "{allowed}");
+    for name in ["authorization", "content-type", "omir-read-only", "x-request-id", "mcp-method"] {
+        assert!(allowed.split(", ").any(|known| known == name), "{name}: {allowed}");
+    }
+    // Everything that an answer says beside its body can be read.
+    let token_line = format!("{named}X-Request-ID: r-1\r\n");
+    let hints = ask("POST /api/v0/hints", "localhost", &token_line);
+    let exposed = hints.header("access-control-expose-headers").unwrap().to_owned();
+    let simple = ["content-type", "content-length", "vary", "date", "cache-control", "connection"];
+    for (name, _) in &hints.headers {
+        let is_told = name.starts_with("access-control-") || name == "x-content-type-options";
+        let can_be_read =
+            simple.contains(&name.as_str()) || exposed.split(", ").any(|known| known == name);
+        assert!(is_told || can_be_read, "{name}: {exposed}");
+    }
+    assert!(hints.header("x-request-id").is_some());
     assert_eq!(preflight.header("access-control-allow-credentials"), None);
     for (name, value) in [
         ("x-content-type-options", "nosniff"),
@@ -375,44 +503,98 @@ fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     [&length[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
 }
 
-#[test]
-fn http_2_is_spoken_without_tls_too() {
-    const HEADERS: u8 = 1;
-    let rig = Rig::start("");
-    let mut stream = TcpStream::connect(rig.daemon.http()).unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+const DATA: u8 = 0;
+const HEADERS: u8 = 1;
+const SETTINGS: u8 = 4;
+const PING: u8 = 6;
+const WINDOW_UPDATE: u8 = 8;
+/// A flag of settings and pings.
+const ACK: u8 = 1;
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+/// Settings by which no answer may send a byte until its own window says so: SETTINGS_INITIAL_WINDOW_SIZE is 0.
+const NO_WINDOW: &[u8] = &[0, 4, 0, 0, 0, 0];
+
+/// A GET as the one frame of a stream.
+fn get_frame(stream: u32, path: &str, token: &str) -> Vec<u8> {
     // Header fields as literals without a table (RFC 7541, section 6.2.2).
     let literal = |name: &str, value: &str| {
         let text = |text: &str| [&[u8::try_from(text.len()).unwrap()], text.as_bytes()].concat();
         [vec![0], text(name), text(value)].concat()
     };
-    let token = rig.token();
-    let token = token.trim().strip_prefix("Authorization: ").unwrap();
     let fields = [
         (":method", "GET"),
         (":scheme", "http"),
-        (":path", "/omir/v1/status"),
+        (":path", path),
         (":authority", "localhost"),
-        ("authorization", token),
+        ("authorization", token.trim().strip_prefix("Authorization: ").unwrap()),
     ];
     let block: Vec<u8> = fields.iter().flat_map(|(name, value)| literal(name, value)).collect();
-    stream.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").unwrap();
-    stream.write_all(&[frame(4, 0, 0, b""), frame(HEADERS, 5, 1, &block)].concat()).unwrap();
+    frame(HEADERS, 5, stream, &block)
+}
+
+/// Reads a frame: kind, flags, stream and payload.
+fn read_frame(stream: &mut TcpStream) -> std::io::Result<(u8, u8, u32, Vec<u8>)> {
+    let mut head = [0; 9];
+    stream.read_exact(&mut head)?;
+    let mut payload = vec![0; u32::from_be_bytes([0, head[0], head[1], head[2]]) as usize];
+    stream.read_exact(&mut payload)?;
+    Ok((head[3], head[4], u32::from_be_bytes([head[5], head[6], head[7], head[8]]), payload))
+}
+
+/// Over HTTP/2 a client that takes nothing of an answer may look well otherwise: it says that it is there, and takes other
+/// answers.
+#[test]
+fn a_client_that_takes_nothing_of_one_answer_is_cut_off_over_http_2_too() {
+    let rig = Rig::start("");
+    let token = rig.token();
+    let mut stream = TcpStream::connect(rig.daemon.http()).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(1))).unwrap();
+    stream.write_all(&[PREFACE, &frame(SETTINGS, 0, 0, NO_WINDOW)].concat()).unwrap();
+    stream.write_all(&get_frame(1, "/omir/v1/status", &token)).unwrap();
+    let (began, mut next, mut answered, mut asked) = (Instant::now(), 3, 0, Instant::now());
+    let took = loop {
+        match read_frame(&mut stream) {
+            Ok((SETTINGS, 0, ..)) => stream.write_all(&frame(SETTINGS, ACK, 0, b"")).unwrap(),
+            Ok((PING, 0, _, told)) => stream.write_all(&frame(PING, ACK, 0, &told)).unwrap(),
+            Ok((DATA, _, of, payload)) => {
+                assert!(of > 1, "it has no window");
+                answered += usize::from(!payload.is_empty());
+            }
+            Ok(_) => {}
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
+            Err(_) => break began.elapsed(),
+        }
+        assert!(began.elapsed() < HEAD * 2, "it is still open after {answered} other answers");
+        if asked.elapsed() > Duration::from_secs(5) {
+            let window = frame(WINDOW_UPDATE, 0, next, &60_000_u32.to_be_bytes());
+            let _ =
+                stream.write_all(&[get_frame(next, "/omir/v1/status", &token), window].concat());
+            (next, asked) = (next + 2, Instant::now());
+        }
+    };
+    assert!(took > Duration::from_secs(25) && answered >= 3, "{took:?}, {answered}");
+    rig.serves();
+}
+
+#[test]
+fn http_2_is_spoken_without_tls_too() {
+    let rig = Rig::start("");
+    let mut stream = TcpStream::connect(rig.daemon.http()).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    let ask = get_frame(1, "/omir/v1/status", &rig.token());
+    stream.write_all(&[PREFACE, &frame(SETTINGS, 0, 0, b""), &ask].concat()).unwrap();
     let mut body = Vec::new();
     loop {
-        let mut head = [0; 9];
-        stream.read_exact(&mut head).unwrap();
-        let mut payload = vec![0; u32::from_be_bytes([0, head[0], head[1], head[2]]) as usize];
-        stream.read_exact(&mut payload).unwrap();
-        match (head[3], head[8]) {
+        let (kind, flags, of, payload) = read_frame(&mut stream).unwrap();
+        match (kind, of) {
             // An indexed field: `:status: 200`.
             (HEADERS, 1) => assert_eq!(payload[0], 0x88),
-            (0, 1) => body.extend(payload),
+            (DATA, 1) => body.extend(payload),
             (3 | 7, _) => panic!("the stream or the connection is refused"),
             _ => {}
         }
-        let is_end = head[4] & 1 == 1 && head[8] == 1;
-        if is_end {
+        if flags & 1 == 1 && of == 1 {
             break;
         }
     }

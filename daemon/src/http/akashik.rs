@@ -20,10 +20,9 @@ use tokio::time::Instant;
 
 use super::Context;
 use super::answer::Refused;
-use super::caller::{identify, nobody};
+use super::caller::{Asker, identify, nobody};
 use super::connection::Arrival;
 use super::exchanges::sent;
-use super::omir::events::asker_of;
 use super::omir::query_parameters;
 use crate::engine::{Code, Error};
 use crate::protocols::akashik::{EVENTS, Listening, Push};
@@ -52,7 +51,7 @@ pub(super) async fn stream(
                 return Err(Error::new(Code::NotFound, "this protocol is not served here").into());
             };
             let denied = Denied { method: &EVENTS, why, request_id: None, rate: None };
-            sent(&context, exchange.refuse(&denied)).await
+            Ok(sent(exchange.refuse(&denied), None))
         }
     }
 }
@@ -119,7 +118,7 @@ fn streamed(parts: &Parts, events: Events) -> HttpResponse {
 /// One stream.
 struct Events {
     context: Arc<Context>,
-    asker: Box<Parts>,
+    asker: Asker,
     opening: Vec<Bytes>,
     waiting: mpsc::Receiver<Bytes>,
     missed: Arc<AtomicBool>,
@@ -165,7 +164,7 @@ impl Events {
         }
         Self {
             context: context.clone(),
-            asker: Box::new(asker_of(parts)),
+            asker: Asker::of(parts),
             opening,
             waiting,
             missed,
@@ -188,12 +187,7 @@ impl Events {
             () = beat => None,
         };
         // A token that was revoked is in force no longer, here too.
-        let router = &self.context.protocols.router;
-        let checked = identify(&self.context, &self.asker)
-            .and_then(|caller| router.check(&caller, &EVENTS, Incoming::default()));
-        if checked.is_err() {
-            return None;
-        }
+        self.asker.check(&self.context, &EVENTS).ok()?;
         // What is missed comes behind what was in the queue when it was full.
         if self.waiting.is_empty() && self.missed.swap(false, Ordering::Relaxed) {
             self.opening.push(MISSED);

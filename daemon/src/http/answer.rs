@@ -11,7 +11,7 @@ use crate::engine::{Code, Encoding, Error};
 use crate::router::{Refusal, error_value, worded};
 
 /// The wait that is proposed where nothing says how long it takes.
-const SOON: Duration = Duration::from_secs(1);
+pub(super) const SOON: Duration = Duration::from_secs(1);
 
 /// A request that is refused. [`super::exchange`] writes the body, in the encoding that the client takes.
 #[derive(Debug, Clone)]

@@ -1,7 +1,7 @@
 //! The caller of a request: whom its token speaks for, or the owner on the socket.
 
 use hyper::HeaderMap;
-use hyper::header::AUTHORIZATION;
+use hyper::header::{AUTHORIZATION, HeaderValue};
 use hyper::http::request::Parts;
 use omir_core::reference::Ref;
 use omird_access::bearer;
@@ -10,7 +10,7 @@ use super::Context;
 use super::answer::Refused;
 use super::body;
 use super::connection::Arrival;
-use crate::router::{Caller, Method, Refusal, Unauthenticated, worded_for};
+use crate::router::{Caller, Incoming, Method, Refusal, Unauthenticated, worded_for};
 
 /// The way in that only the owner can open.
 const SOCKET: &str = "socket";
@@ -57,6 +57,35 @@ pub(crate) fn identify(context: &Context, parts: &Parts) -> Result<Caller, Refus
     Ok(Caller { only_reads, ..caller })
 }
 
+/// The one who asks for an answer in many parts: a token that is revoked meanwhile is in force no longer for the rest.
+pub(crate) struct Asker(Box<Parts>);
+
+impl Asker {
+    /// Copies what tells who asks. The rest of the request is not kept for as long as the answer takes, nor are the 8 kB that it
+    /// was read into: each header is a part of them.
+    pub(crate) fn of(parts: &Parts) -> Self {
+        let (mut asker, ()) = hyper::Request::new(()).into_parts();
+        for value in parts.headers.get_all(AUTHORIZATION) {
+            if let Ok(value) = HeaderValue::from_bytes(value.as_bytes()) {
+                asker.headers.append(AUTHORIZATION, value);
+            }
+        }
+        if let Some(arrival) = parts.extensions.get::<Arrival>() {
+            asker.extensions.insert(arrival.clone());
+        }
+        Self(Box::new(asker))
+    }
+
+    /// Decides once more about a method that only reads. Nothing is counted.
+    ///
+    /// # Errors
+    /// Why it would be refused now.
+    pub(crate) fn check(&self, context: &Context, method: &Method) -> Result<(), Refusal> {
+        let caller = identify(context, &self.0)?;
+        context.protocols.router.check(&caller, method, Incoming::default())
+    }
+}
+
 /// Returns the caller of a request that says of nobody who it is from.
 pub(super) fn nobody(parts: &Parts) -> Caller {
     Caller::unknown(transport(parts))
@@ -84,7 +113,6 @@ fn token(headers: &HeaderMap) -> Result<Option<&str>, Refusal> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hyper::header::HeaderValue;
 
     fn of(values: &[&'static str]) -> Result<Option<String>, Refusal> {
         let mut headers = HeaderMap::new();

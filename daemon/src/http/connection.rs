@@ -2,8 +2,8 @@
 //! long, or the daemon stops.
 
 use std::net::IpAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use axum::Router;
@@ -19,6 +19,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_util::task::TaskTracker;
 
 use super::pace::Paced;
+use super::taken::{self, Holds};
 use super::tls::Tls;
 use super::{Context, exchange, routes};
 
@@ -184,9 +185,7 @@ impl Server {
                 let answer = exchange::answer(&context, router, arrival, request);
                 let response = Box::pin(answer).await;
                 // Until its body is sent.
-                Ok::<_, std::convert::Infallible>(
-                    response.map(|body| exchange::held(body, under_way)),
-                )
+                Ok::<_, std::convert::Infallible>(response.map(|body| taken::held(body, under_way)))
             }
         });
         let builder = builder();
@@ -205,8 +204,9 @@ impl Server {
                     served.as_mut().graceful_shutdown();
                     is_ending = true;
                 }
-                () = activity.idle(HEAD) => {
-                    if is_ending {
+                over = activity.over(HEAD) => {
+                    if is_ending || over == Over::Stalled {
+                        tracing::debug!(?over, "a connection is given up");
                         return;
                     }
                     served.as_mut().graceful_shutdown();
@@ -240,38 +240,96 @@ fn builder() -> Builder<TokioExecutor> {
     builder
 }
 
+/// The reason to end a connection.
+#[derive(Debug, PartialEq, Eq)]
+enum Over {
+    /// There is no request.
+    Idle,
+    /// A client takes nothing of an answer. Over HTTP/2 the connection itself may look well: it takes other answers.
+    Stalled,
+}
+
 /// Requests under way on a connection, and since when there is none.
 #[derive(Default)]
 struct Activity {
     under_way: AtomicUsize,
     began: AtomicUsize,
+    /// Those that are under way, and some that were.
+    all: Mutex<Vec<Weak<UnderWay>>>,
 }
 
 impl Activity {
-    fn begin(self: &Arc<Self>) -> UnderWay {
+    fn begin(self: &Arc<Self>) -> Arc<UnderWay> {
         self.under_way.fetch_add(1, Ordering::Relaxed);
         self.began.fetch_add(1, Ordering::Relaxed);
-        UnderWay(self.clone())
+        let under_way = Arc::new(UnderWay::of(self.clone()));
+        let mut all = self.all.lock();
+        if all.len() >= all.capacity() {
+            all.retain(|one| one.strong_count() > 0);
+        }
+        all.push(Arc::downgrade(&under_way));
+        under_way
     }
 
-    /// Waits until there was no request for so long.
-    async fn idle(&self, patience: Duration) {
+    /// Waits until there was no request for so long, or a client took nothing of an answer from one look to the next.
+    async fn over(&self, patience: Duration) -> Over {
         loop {
             let began = self.began.load(Ordering::Relaxed);
             tokio::time::sleep_until(Instant::now() + patience).await;
+            if self.has_stalled() {
+                return Over::Stalled;
+            }
             let is_idle = self.under_way.load(Ordering::Relaxed) == 0;
             if is_idle && self.began.load(Ordering::Relaxed) == began {
-                return;
+                return Over::Idle;
             }
         }
     }
+
+    fn has_stalled(&self) -> bool {
+        let all = self.all.lock();
+        // Each of them is looked at: the next look compares.
+        all.iter().filter_map(Weak::upgrade).filter(|one| one.has_stalled()).count() > 0
+    }
 }
 
-/// A request until its answer is sent, or given up.
-pub(super) struct UnderWay(Arc<Activity>);
+/// A request until its answer is taken, or given up.
+pub(super) struct UnderWay {
+    activity: Arc<Activity>,
+    /// Parts of the answer that were handed over, and that have left.
+    handed: AtomicUsize,
+    left: AtomicUsize,
+    /// Parts that had left when somebody looked last, and one; 0 if none waited then.
+    seen: AtomicUsize,
+}
+
+impl UnderWay {
+    fn of(activity: Arc<Activity>) -> Self {
+        let [handed, left, seen] = Default::default();
+        Self { activity, handed, left, seen }
+    }
+
+    /// Returns true if parts wait for the client, as they did at the last look, and none has left since.
+    fn has_stalled(&self) -> bool {
+        let left = self.left.load(Ordering::Relaxed);
+        let waits = self.handed.load(Ordering::Relaxed) > left;
+        let mark = if waits { left + 1 } else { 0 };
+        self.seen.swap(mark, Ordering::Relaxed) == mark && waits
+    }
+}
+
+impl Holds for UnderWay {
+    fn handed(&self) {
+        self.handed.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn left(&self) {
+        self.left.fetch_add(1, Ordering::Relaxed);
+    }
+}
 
 impl Drop for UnderWay {
     fn drop(&mut self) {
-        self.0.under_way.fetch_sub(1, Ordering::Relaxed);
+        self.activity.under_way.fetch_sub(1, Ordering::Relaxed);
     }
 }

@@ -1,16 +1,13 @@
 //! One request, from its header to its answer: what holds for every path.
 
 use std::panic::AssertUnwindSafe;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context as Waiting, Poll};
 
 use axum::Router;
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
-use bytes::Bytes;
 use futures_util::FutureExt;
-use hyper::body::{Body as HttpBody, Frame, Incoming, SizeHint};
+use hyper::body::Incoming;
 use hyper::header::{ALLOW, CACHE_CONTROL, HeaderValue, X_CONTENT_TYPE_OPTIONS};
 use hyper::http::request::Parts;
 use hyper::{Method, Request, StatusCode};
@@ -91,34 +88,4 @@ async fn routed(router: Router, parts: Parts, body: Incoming) -> Response {
         answer.headers_mut().insert(ALLOW, allowed);
     }
     answer
-}
-
-/// Returns a body that holds something until it is sent, or given up.
-pub(super) fn held(body: Body, holds: impl Send + Unpin + 'static) -> Body {
-    Body::new(Held { body, _holds: holds })
-}
-
-struct Held<T> {
-    body: Body,
-    _holds: T,
-}
-
-impl<T: Unpin> HttpBody for Held<T> {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        waiting: &mut Waiting<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        Pin::new(&mut self.body).poll_frame(waiting)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
-    }
 }

@@ -14,22 +14,26 @@ use hyper::http::request::Parts;
 use hyper::{HeaderMap, StatusCode};
 
 use super::Context;
-use super::answer::{Refused, content_type, in_seconds};
+use super::answer::{Refused, SOON, content_type, in_seconds};
 use super::body::{self, Most, Read};
 use super::caller::{identify, nobody};
-use super::exchange::held;
 use super::negotiate;
 use super::omir::query_parameters;
+use super::taken::held;
 use crate::engine::{Code, Encoding, Error, unanswered};
 use crate::router::{
-    Admitted, Caller, Denial, Denied, Exchange, Incoming, Message, Method, Payload, Response, Scope,
+    Admitted, Caller, Denial, Denied, Effect, Exchange, Incoming, Message, Method, Payload,
+    Response, Scope,
 };
+use crate::work::Room;
 
 /// The name that a client gives its request, and that of the conversation which the request is part of.
 const REQUEST_ID: &str = "x-request-id";
 const TRACE_ID: &str = "x-trace-id";
 /// Characters of such a name.
 const LONGEST_ID: usize = 128;
+/// Bytes of what an answer says in a header.
+const LONGEST_BESIDE: usize = 1 << 10;
 
 /// Returns the handler of a method.
 pub(super) fn served(way: MethodFilter, method: &'static Method) -> MethodRouter<Arc<Context>> {
@@ -54,12 +58,22 @@ async fn serve(
     let (parts, body) = request.into_parts();
     let named = |header| named(&parts.headers, header);
     let (request_id, trace_id) = (named(REQUEST_ID), named(TRACE_ID));
-    let asked = RequestHead { context, exchange, method, request_id, trace_id };
-    let answer = match asked.answered(&parts, names, body).await {
+    let asked = RequestHead { context, exchange, method, request_id: request_id.clone(), trace_id };
+    let mut answer = match asked.answered(&parts, names, body).await {
         Ok(answer) => answer,
         Err(denied) => exchange.refuse(&denied),
     };
-    sent(context, answer).await
+    let room = match context.work.room_for_answer(answer.body.len()).await {
+        Ok(room) => Some(room),
+        // A change is made: that is told in any case.
+        Err(_) if method.effect != Effect::Reads || answer.is_error() => None,
+        Err(error) => {
+            let why = refused_by_us(error.into());
+            answer = exchange.refuse(&Denied { method, why, request_id, rate: None });
+            None
+        }
+    };
+    Ok(sent(answer, room))
 }
 
 /// A request, as far as its head tells.
@@ -145,7 +159,7 @@ impl RequestHead<'_> {
         Message::check_parameters(self.method, &parameters)?;
         let most = match self.method.payload {
             Payload::Message(most) => {
-                expect_json(&parts.headers)?;
+                negotiate::expect_json(&parts.headers)?;
                 Most { bytes: most, limit: None }
             }
             _ => Most { bytes: 0, limit: None },
@@ -170,18 +184,6 @@ fn refused_by_us(refused: Refused) -> Denial {
     Denial::Transport { status: refused.status.as_u16(), error: refused.error }
 }
 
-/// Refuses a body of another kind. One without a kind is none of ours either.
-fn expect_json(headers: &HeaderMap) -> Result<(), Refused> {
-    match negotiate::content(headers)? {
-        Encoding::Json => Ok(()),
-        Encoding::Cbor => {
-            let message = "this path takes JSON: send `Content-Type: application/json`";
-            let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
-            Err(Refused::new(status, Code::InvalidQuery, message))
-        }
-    }
-}
-
 /// Returns the name that a header gives, if it may stand in a header again.
 fn named(headers: &HeaderMap, header: &str) -> Option<String> {
     let id = headers.get(header)?.to_str().ok()?;
@@ -189,14 +191,17 @@ fn named(headers: &HeaderMap, header: &str) -> Option<String> {
     (is_visible && id.len() <= LONGEST_ID).then(|| id.to_owned())
 }
 
-/// Returns the response, once there is room for it.
-pub(super) async fn sent(context: &Context, answer: Response) -> Result<HttpResponse, Refused> {
-    let room = context.work.room_for_answer(answer.body.len()).await?;
+/// Returns the response.
+pub(super) fn sent(answer: Response, room: Option<Room>) -> HttpResponse {
     let (mut response, body) = head(answer);
     let length = HeaderValue::from(body.len());
     response.headers_mut().insert(CONTENT_LENGTH, length);
-    *response.body_mut() = held(Body::from(body), room);
-    Ok(response)
+    let body = Body::from(body);
+    *response.body_mut() = match room {
+        Some(room) => held(body, Arc::new(room)),
+        None => body,
+    };
+    response
 }
 
 /// Returns the response without its body.
@@ -212,10 +217,14 @@ fn head(answer: Response) -> (HttpResponse, Vec<u8>) {
     if status == StatusCode::UNAUTHORIZED.as_u16() {
         headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
     }
-    if let Some(after) = retry_after {
+    // Also where the protocol has no word for it in its own form.
+    let may_pass = matches!(status, 429 | 503).then_some(SOON);
+    if let Some(after) = retry_after.or(may_pass) {
         headers.insert(RETRY_AFTER, in_seconds(after));
     }
-    for (name, value) in beside {
+    // A message may name itself at any length, or not at all; clients give up on a head of some 64 KiB.
+    let fits = |value: &String| (1..=LONGEST_BESIDE).contains(&value.len());
+    for (name, value) in beside.into_iter().filter(|(_, value)| fits(value)) {
         // A value that no header can have would be a bug of the protocol, and splits no response.
         if let (Ok(name), Ok(value)) =
             (HeaderName::from_bytes(name.as_bytes()), HeaderValue::try_from(value))
@@ -244,6 +253,15 @@ mod tests {
         assert_eq!(header("content-type"), Some("application/json"));
         assert_eq!((header("x-ratelimit-limit"), header("retry-after")), (Some("2000"), Some("1")));
         assert_eq!(header("x-request-id"), None, "no header is made of two lines");
+        for id in ["", &"i".repeat(LONGEST_BESIDE + 1)] {
+            let (response, _) = head(Response::new(200, "{}").header("X-Request-ID", id));
+            assert!(!response.headers().contains_key("x-request-id"), "{} bytes", id.len());
+        }
+        for (status, after) in [(503, Some("1")), (429, Some("1")), (409, None)] {
+            let (response, _) = head(Response::new(status, "{}"));
+            let header = response.headers().get("retry-after").and_then(|it| it.to_str().ok());
+            assert_eq!(header, after, "{status}");
+        }
         let (response, _) = head(Response::new(401, ""));
         assert!(response.headers().contains_key("www-authenticate"));
         assert!(!response.headers().contains_key("content-type"), "there is no body");
@@ -259,21 +277,6 @@ mod tests {
         assert_eq!(of(b"r-1").as_deref(), Some("r-1"));
         for wrong in [&b""[..], b"a b", b"\xe9", &[b'x'; LONGEST_ID + 1]] {
             assert_eq!(of(wrong), None);
-        }
-    }
-
-    #[test]
-    fn a_body_is_json() {
-        let of = |value: Option<&'static str>| {
-            let mut headers = HeaderMap::new();
-            if let Some(value) = value {
-                headers.insert(CONTENT_TYPE, HeaderValue::from_static(value));
-            }
-            expect_json(&headers).map_err(|refused| refused.status.as_u16())
-        };
-        assert_eq!(of(Some("application/json; charset=utf-8")), Ok(()));
-        for wrong in ["application/cbor", "text/plain"] {
-            assert_eq!(of(Some(wrong)), Err(415), "{wrong}");
         }
     }
 }

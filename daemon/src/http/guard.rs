@@ -44,7 +44,12 @@ pub(super) fn check(
         );
         return Err(Refused::new(StatusCode::MISDIRECTED_REQUEST, Code::Unauthorized, message));
     }
-    let Some(origin) = parts.headers.get(ORIGIN) else { return Ok(None) };
+    let mut origins = parts.headers.get_all(ORIGIN).iter();
+    let Some(origin) = origins.next() else { return Ok(None) };
+    if origins.next().is_some() {
+        let message = "the request comes from more than one `Origin`";
+        return Err(Refused::new(StatusCode::FORBIDDEN, Code::Unauthorized, message));
+    }
     let text = origin.to_str().unwrap_or_default().to_ascii_lowercase();
     let scheme = if arrival.is_encrypted { "https" } else { "http" };
     if text == format!("{scheme}://{host}").to_ascii_lowercase() {
@@ -107,8 +112,8 @@ pub(super) fn preflight(method: &Method, headers: &HeaderMap) -> Option<Response
         (ACCESS_CONTROL_ALLOW_METHODS, "GET, HEAD, POST, PUT, DELETE"),
         (
             ACCESS_CONTROL_ALLOW_HEADERS,
-            "accept, authorization, content-type, if-match, if-none-match, last-event-id, mcp-protocol-version, \
-             mcp-session-id",
+            "accept, authorization, content-type, if-match, if-none-match, last-event-id, mcp-method, mcp-name, \
+             mcp-protocol-version, mcp-session-id, omir-read-only, x-request-id, x-trace-id",
         ),
         (ACCESS_CONTROL_MAX_AGE, "600"),
     ] {
@@ -122,7 +127,8 @@ pub(super) fn open_to(origin: Option<HeaderValue>, headers: &mut HeaderMap) {
     headers.append(VARY, HeaderValue::from_static("accept, origin"));
     let Some(origin) = origin else { return };
     headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
-    let exposed = "etag, retry-after, omir-left-out, mcp-session-id, www-authenticate";
+    let exposed = "etag, location, mcp-session-id, omir-left-out, retry-after, www-authenticate, x-ratelimit-limit, \
+                   x-ratelimit-remaining, x-ratelimit-reset, x-request-id";
     headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static(exposed));
 }
 

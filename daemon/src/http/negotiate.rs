@@ -45,24 +45,48 @@ fn thousandths(text: &str) -> u16 {
 /// # Errors
 /// 415, if there is none, or it is neither JSON nor CBOR: a form of another site's page must not be read as JSON.
 pub(crate) fn content(headers: &HeaderMap) -> Result<Encoding, Refused> {
-    let refuse = |message: String| {
-        Refused::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, Code::InvalidQuery, message)
-    };
-    if let Some(coding) =
-        headers.get(CONTENT_ENCODING).filter(|it| !it.as_bytes().eq_ignore_ascii_case(b"identity"))
-    {
-        return Err(refuse(format!("Content-Encoding {coding:?}: bodies are not compressed here")));
-    }
-    let stated = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    let essence = stated.and_then(|text| text.split(';').next()).unwrap_or_default();
-    match essence.trim().to_ascii_lowercase().as_str() {
+    match stated(headers)?.as_str() {
         "application/json" | "application/omir+json" => Ok(Encoding::Json),
         "application/cbor" | "application/omir+cbor" => Ok(Encoding::Cbor),
-        other => {
-            let found = if other.is_empty() { "no Content-Type" } else { other };
-            Err(refuse(format!("{found}: a body is `application/json` or `application/cbor`")))
-        }
+        other => Err(other_kind(other, "`application/json` or `application/cbor`")),
     }
+}
+
+/// Refuses a body that is no JSON, where nothing else is taken.
+///
+/// # Errors
+/// 415.
+pub(super) fn expect_json(headers: &HeaderMap) -> Result<(), Refused> {
+    match stated(headers)?.as_str() {
+        "application/json" => Ok(()),
+        other => Err(other_kind(other, "`application/json` here")),
+    }
+}
+
+/// Returns the media type that a header states, in lower case; nothing if there is none.
+fn stated(headers: &HeaderMap) -> Result<String, Refused> {
+    let mut codings = headers.get_all(CONTENT_ENCODING).iter();
+    if let Some(coding) = codings.find(|it| !it.as_bytes().eq_ignore_ascii_case(b"identity")) {
+        let message = format!("Content-Encoding {coding:?}: bodies are not compressed here");
+        return Err(unsupported(message));
+    }
+    let mut kinds = headers.get_all(CONTENT_TYPE).iter();
+    let (kind, another) = (kinds.next(), kinds.next());
+    if another.is_some() {
+        return Err(unsupported("there is more than one Content-Type".to_owned()));
+    }
+    let text = kind.and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let essence = text.split(';').next().unwrap_or_default();
+    Ok(essence.trim().to_ascii_lowercase())
+}
+
+fn other_kind(found: &str, taken: &str) -> Refused {
+    let found = if found.is_empty() { "no Content-Type" } else { found };
+    unsupported(format!("{found}: a body is {taken}"))
+}
+
+fn unsupported(message: String) -> Refused {
+    Refused::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, Code::InvalidQuery, message)
 }
 
 /// The versions that a header names.
@@ -215,6 +239,25 @@ mod tests {
         let json = (CONTENT_TYPE, "application/json");
         let coded = |coding| content(&headers(&[json.clone(), (CONTENT_ENCODING, coding)]));
         assert!(coded("Identity").is_ok() && coded("gzip").is_err());
+        // What comes twice is not the one that we would rather read.
+        let twice = |name: HeaderName, values: [&'static str; 2]| {
+            let mut headers = headers(&[(CONTENT_TYPE, "application/json")]);
+            headers.remove(&name);
+            values.map(|value| headers.append(&name, HeaderValue::from_static(value)));
+            content(&headers)
+        };
+        assert!(twice(CONTENT_TYPE, ["application/json", "text/plain"]).is_err());
+        assert!(twice(CONTENT_ENCODING, ["identity", "gzip"]).is_err());
+    }
+
+    #[test]
+    fn where_json_alone_is_taken_nothing_else_is_proposed() {
+        let of =
+            |text| expect_json(&headers(&[(CONTENT_TYPE, text)])).map_err(|it| it.error.message);
+        assert_eq!(of("application/json; charset=utf-8"), Ok(()));
+        for text in ["application/cbor", "application/omir+json", "text/plain", ""] {
+            assert!(of(text).is_err_and(|why| why.ends_with("a body is `application/json` here")));
+        }
     }
 
     #[test]

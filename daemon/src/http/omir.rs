@@ -22,7 +22,7 @@ use percent_encoding::percent_decode_str;
 use super::answer::{Refused, content_type};
 use super::body::{self, Most, UnreadRequest};
 use super::caller::ask_who;
-use super::exchange::held;
+use super::taken::held;
 use super::{Context, negotiate};
 use crate::engine::{Code, Encoding, Error, RequestLimits, decode, unanswered};
 use crate::protocols::omir::{
@@ -68,18 +68,22 @@ async fn serve(
         slot.work(work).await?;
     }
     let encoded = told.await.unwrap_or_else(|_| Err(unanswered()))?;
-    sent(context, encoded).await
+    sent(context, method(operation), encoded).await
 }
 
 /// Returns the answer, once there is room for it.
-async fn sent(context: &Context, encoded: Encoded) -> Result<Response, Refused> {
+async fn sent(context: &Context, row: &Method, encoded: Encoded) -> Result<Response, Refused> {
     let Encoded { bytes, encoding, left_out: _ } = encoded;
     let media = match encoding {
         Some(encoding) => content_type(encoding),
         None => HeaderValue::from_static("application/octet-stream"),
     };
-    let room = context.work.room_for_answer(bytes.len()).await?;
-    let body = held(Body::from(bytes), room);
+    let body = match context.work.room_for_answer(bytes.len()).await {
+        Ok(room) => held(Body::from(bytes), Arc::new(room)),
+        // A change is made: that is told in any case.
+        Err(_) if row.effect != router::Effect::Reads && encoding.is_some() => Body::from(bytes),
+        Err(error) => return Err(error.into()),
+    };
     Ok(([(CONTENT_TYPE, media)], body).into_response())
 }
 

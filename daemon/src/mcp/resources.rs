@@ -3,14 +3,16 @@
 use omir_core::reference::Ref;
 use omir_core::value::Value;
 use omir_core::{cbor, decode::Limits, json};
+use rmcp::RoleServer;
 use rmcp::model::{
     ErrorCode, ErrorData, ReadResourceResult, Resource, ResourceContents, ResourceTemplate,
 };
+use rmcp::service::RequestContext;
 
 use super::Mcp;
 use crate::engine::{Code, Error};
 use crate::protocols::omir::{GET, STATUS};
-use crate::router::{Caller, Incoming, error_value, worded};
+use crate::router::{Caller, error_value, worded};
 
 const STATUS_URI: &str = "omir://status";
 const MEMORY: &str = "omir://memory/";
@@ -50,6 +52,7 @@ impl Mcp {
         &self,
         caller: &Caller,
         uri: String,
+        context: &RequestContext<RoleServer>,
     ) -> Result<ReadResourceResult, ErrorData> {
         let target = target(&uri).map_err(|error| refused(&error))?;
         let row = match target {
@@ -61,7 +64,7 @@ impl Mcp {
             router.refuse(caller, row, 0, error.code);
             refused(&error)
         })?;
-        let admitted = router.admit(caller, row, Incoming::default());
+        let admitted = self.admit(context, caller, row, 0);
         let admitted = admitted.map_err(|refusal| refused(&worded(refusal)))?;
         let omir = self.0.protocols.omir.clone();
         let reading = slot.work(move || {

@@ -14,7 +14,7 @@ use super::waiting::{Progress, Waiting};
 use crate::engine::{Code, Error};
 use crate::router::field::{check, object_schema};
 use crate::router::tool::{Tool, Toolbox};
-use crate::router::{Caller, Incoming, error_value};
+use crate::router::{Caller, error_value};
 
 /// A tool as MCP describes it.
 pub(super) fn described(tool: &'static Tool) -> rmcp::model::Tool {
@@ -71,8 +71,7 @@ impl Mcp {
         };
         let arguments =
             serde_json::Value::Object(request.arguments.unwrap_or_default()).to_string();
-        let incoming = Incoming { bytes: arguments.len(), ..Incoming::default() };
-        let admitted = match self.0.protocols.router.admit(caller, tool.method, incoming) {
+        let admitted = match self.admit(context, caller, tool.method, arguments.len()) {
             Ok(admitted) => admitted,
             Err(refusal) => return Ok(failed(&toolbox.worded(refusal))),
         };

@@ -409,4 +409,16 @@ fn a_large_export_comes_in_parts_and_needs_little_memory() {
         "{} bytes, {grown} more in memory",
         body.len()
     );
+    // A token that is revoked meanwhile reads no further.
+    let added = line.json("POST /access/v1/tokens", &json!({"name": "r", "scopes": ["omir:read"]}));
+    let token = format!("Authorization: Bearer {}\r\n", added.json()["token"].as_str().unwrap());
+    let mut reader = rig.line().line;
+    reader.send(request("GET /omir/v1/export", &token, b""));
+    assert_eq!(reader.head().unwrap().status, 200);
+    assert_eq!(line.ask("DELETE /access/v1/tokens/r", "", b"").status, 200);
+    let mut read = 0;
+    while let Some(Some(chunk)) = reader.chunk() {
+        read += chunk.len();
+        assert!(read < body.len(), "it reads on to the end");
+    }
 }

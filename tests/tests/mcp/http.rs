@@ -1,7 +1,18 @@
 //! `/mcp` over HTTP: on the socket of the owner and on the port, with a token and without.
 
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use omird::engine::Engine;
+use omird::http::{Http, Listen, Settings, Start};
+use omird::liveness::Liveness;
+use omird::metrics::Requests;
+use omird::protocols::Protocols;
 use omird_tests::http::{Answer, Line};
-use omird_tests::process::Daemon;
+use omird_tests::process::{Daemon, eventually};
+use omird_tests::session::{Session, TestClock, settings};
+use omird_tests::slow_disk::{Gate, SlowDisk};
 use serde_json::{Value, json};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_omird-under-test");
@@ -133,6 +144,64 @@ fn a_ping_is_rated_and_audited() {
     }
 }
 
+/// What asks for a tool or a resource by its name alone, and for nothing that there is, counts too.
+#[test]
+fn a_call_of_nothing_is_rated_and_told_of() {
+    let scene = Scene::new();
+    let mut line = scene.socket();
+    let calls = [
+        (call("nonsense", json!({})), 200),
+        (request("tools/call", json!({})), 200),
+        (json!({"jsonrpc": "2.0", "method": "tools/call", "params": {"name": "recall"}}), 202),
+        (json!({"id": 1, "method": "tools/call", "params": {"name": "recall"}}), 400),
+    ];
+    for (message, status) in &calls {
+        let answer = line.ask(post("", message));
+        assert_eq!(answer.status, *status, "{message}: {answer:?}");
+    }
+    let counts = line.ask("GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    let counts = String::from_utf8(counts.body).unwrap();
+    let counted: u64 = counts
+        .lines()
+        .filter(|line| line.starts_with("omird_requests_total") && line.contains("method=\"mcp\""))
+        .map(|line| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap())
+        .sum();
+    assert_eq!(counted, calls.len() as u64, "{counts}");
+}
+
+/// A stop gives no call up: the client of a change hears that it is made.
+#[test]
+fn a_call_under_way_is_finished_at_a_stop() {
+    let gate = Arc::new(Gate::default());
+    let disk = Arc::new(SlowDisk::behind(&gate));
+    let session = Session::open_with(disk, &TestClock::new(), settings(), None).unwrap();
+    let engine: &Engine = &session;
+    let folder = tempfile::tempdir().unwrap();
+    let start = Start {
+        engine,
+        protocols: &Protocols::over(engine, "r1"),
+        data: folder.path(),
+        readers: 2,
+        simulated: None,
+        liveness: Liveness::new(Vec::new()),
+        requests: Requests::default(),
+    };
+    let http =
+        Http::start(&Settings { listen: Listen::Off, ..Settings::default() }, start).unwrap();
+    let mut line = Line::socket(&folder.path().join("http.sock"));
+    assert_eq!(line.ask(post("", &request("ping", json!({})))).status, 200);
+    gate.shut();
+    line.send(post("", &call("remember", json!({"text": "a cup"}))));
+    eventually("it waits for the disk", || gate.waiting() > 0);
+    let stopping = thread::spawn(move || http.stop());
+    thread::sleep(Duration::from_millis(300));
+    assert!(!stopping.is_finished(), "it waits for the call");
+    gate.open();
+    let answer = line.answer().unwrap();
+    assert_eq!(answer.json()["result"]["structuredContent"]["durable"], true, "{answer:?}");
+    stopping.join().unwrap();
+}
+
 #[test]
 fn what_is_no_message_is_refused() {
     let scene = Scene::new();
@@ -147,7 +216,9 @@ fn what_is_no_message_is_refused() {
         ),
         ("DELETE /mcp HTTP/1.1\r\nHost: localhost\r\n\r\n", 405),
     ] {
-        assert_eq!(scene.socket().ask(request).status, status, "{request}");
+        let answer = scene.socket().ask(request);
+        let (code, found) = (answer.json()["code"].clone(), answer.status);
+        assert_eq!((found, code), (status, json!("INVALID_QUERY")), "{request}");
     }
     let large = format!("{{\"jsonrpc\":\"2.0\",\"id\":1,\"a\":\"{}\"}}", "x".repeat(300_000));
     let many = format!("{{\"jsonrpc\":\"2.0\",\"id\":1,\"a\":[{}0]}}", "0,".repeat(20_000));
@@ -162,7 +233,13 @@ fn what_is_no_message_is_refused() {
         let answer = scene.socket().ask(request);
         let (status, short) = (answer.status, &body[..body.len().min(40)]);
         match body.len() {
-            0..100 => assert!((400..500).contains(&status), "{short:?}: {status}"),
+            0..100 => {
+                assert_eq!(
+                    (status, &answer.json()["code"]),
+                    (400, &json!("INVALID_QUERY")),
+                    "{short:?}"
+                );
+            }
             _ if body == hidden => assert_eq!(status, 400, "{short:?}"),
             _ => assert_eq!(answer.json()["code"], "TOO_LARGE", "{short:?}"),
         }

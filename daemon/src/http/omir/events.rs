@@ -11,20 +11,20 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use futures_util::stream;
 use hyper::Version;
-use hyper::header::{AUTHORIZATION, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HeaderValue};
+use hyper::header::{CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HeaderValue};
 use hyper::http::request::Parts;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 
 use super::super::Context;
 use super::super::answer::Refused;
-use super::super::caller::{ask_who, identify};
+use super::super::caller::{Asker, ask_who};
 use super::super::connection::Arrival;
 use super::super::events::{Cursor, Entry, EventId, Next};
 use super::{admit_bare, expect_none, query_parameters};
 use crate::engine::{Code, Error};
 use crate::protocols::omir::EVENTS;
-use crate::router::{Admitted, Incoming};
+use crate::router::Admitted;
 
 /// Time without an event after which a comment says that the daemon is there, and the token is looked at again.
 const HEARTBEAT: Duration = Duration::from_secs(15);
@@ -71,7 +71,7 @@ pub(in crate::http) async fn stream(
     }
     let events = EventStream {
         context,
-        asker: Box::new(asker_of(&parts)),
+        asker: Asker::of(&parts),
         cursor,
         ready: VecDeque::from([OPENING]),
         _permit: permit,
@@ -91,21 +91,6 @@ pub(in crate::http) async fn stream(
     Ok(response)
 }
 
-/// Copies what tells who asks. The rest of the request is not kept for as long as the stream is open, nor are the 8 kB that
-/// it was read into: each header is a part of them.
-pub(in crate::http) fn asker_of(parts: &Parts) -> Parts {
-    let (mut asker, ()) = hyper::Request::new(()).into_parts();
-    for value in parts.headers.get_all(AUTHORIZATION) {
-        if let Ok(value) = HeaderValue::from_bytes(value.as_bytes()) {
-            asker.headers.append(AUTHORIZATION, value);
-        }
-    }
-    if let Some(arrival) = parts.extensions.get::<Arrival>() {
-        asker.extensions.insert(arrival.clone());
-    }
-    asker
-}
-
 fn last_event(parts: &Parts) -> Result<Option<EventId>, Error> {
     let Some(value) = parts.headers.get("last-event-id") else { return Ok(None) };
     let text = value.to_str().unwrap_or_default();
@@ -119,7 +104,7 @@ fn last_event(parts: &Parts) -> Result<Option<EventId>, Error> {
 /// One stream.
 struct EventStream {
     context: Arc<Context>,
-    asker: Box<Parts>,
+    asker: Asker,
     cursor: Cursor,
     ready: VecDeque<Bytes>,
     _permit: OwnedSemaphorePermit,
@@ -149,12 +134,7 @@ impl EventStream {
             () = beat => None,
         };
         // A token that was revoked is in force no longer, here too.
-        let router = &self.context.protocols.router;
-        let checked = identify(&self.context, &self.asker)
-            .and_then(|caller| router.check(&caller, &EVENTS, Incoming::default()));
-        if checked.is_err() {
-            return None;
-        }
+        self.asker.check(&self.context, &EVENTS).ok()?;
         match next {
             None => Some(BEAT),
             Some(Next::Missed) => Some(MISSED),

@@ -16,10 +16,11 @@ use omir_core::{cbor, json};
 
 use super::super::Context;
 use super::super::answer::{Refused, content_type};
+use super::super::caller::Asker;
 use super::{Admission, admit};
 use crate::engine::{Encoding, Error};
 use crate::protocols::omir::{Document, Omir, Parameters, method};
-use crate::router::Admitted;
+use crate::router::{Admitted, Method, worded};
 use crate::work::Room;
 
 /// Bytes that are made at a time. A client that takes none has the daemon make no more.
@@ -35,8 +36,11 @@ pub(super) async fn stream(
     State(context): State<Arc<Context>>,
     request: Request,
 ) -> Result<Response, Refused> {
+    let (parts, body) = request.into_parts();
+    let asker = Asker::of(&parts);
+    let request = Request::from_parts(parts, body);
     let Admission { admitted, params, encoding, slot, .. } =
-        admit(&context, method(Operation::Export), request).await?;
+        admit(&context, row(), request).await?;
     let room = match context.work.document() {
         Ok(room) => room,
         Err(error) => {
@@ -76,8 +80,14 @@ pub(super) async fn stream(
     };
     let parts = stream::unfold(Some(export), move |export| {
         let context = context.clone();
+        // A token that was revoked is in force no longer, here too.
+        let checked = asker.check(&context, row());
         async move {
             let mut export = export.filter(|export| !export.has_ended)?;
+            if let Err(refusal) = checked {
+                export.end(|admitted| admitted.failed(refusal.code()));
+                return Some((Err(io::Error::other(worded(refusal).message)), None));
+            }
             let made = context.work.go_on(move || {
                 let part = export.part();
                 (export, part)
@@ -102,6 +112,10 @@ pub(super) async fn stream(
         );
     }
     Ok(response)
+}
+
+fn row() -> &'static Method {
+    method(Operation::Export)
 }
 
 fn selected(

@@ -14,8 +14,8 @@ use super::super::Context;
 use super::super::answer::{Refused, content_type};
 use super::super::body::UnreadRequest;
 use super::super::caller::ask_who;
-use super::super::exchange::held;
 use super::super::negotiate::{self, Conditions};
+use super::super::taken::held;
 use super::{admit_bare, answer_encoding, expect_none, most_bytes, query_parameters};
 use crate::engine::{
     Code, Effect, Encoding, Error, Precondition, Receipt, decode_stored, unanswered,
@@ -100,7 +100,7 @@ async fn answered(
     }
     let room = context.work.room_for_answer(bytes.len()).await?;
     let headers = [(CONTENT_TYPE, content_type(encoding)), (ETAG, tag(version))];
-    Ok((headers, held(Body::from(bytes), room)).into_response())
+    Ok((headers, held(Body::from(bytes), Arc::new(room))).into_response())
 }
 
 pub(in crate::http) async fn store(
