@@ -7,6 +7,7 @@ use omir_core::spatial::SpatialPose;
 use omird_router::Admitted;
 
 use crate::failure::Failure;
+use crate::model::Use;
 use crate::names::Sort;
 use crate::params::Params;
 use crate::score;
@@ -17,7 +18,6 @@ use crate::store::{Batch, Kept, Search, Shape, Store, Written};
 use crate::watch::Watch;
 use crate::who::Who;
 use crate::words::{MemoryType, TaskStatus};
-use crate::work::modelled::Use;
 
 /// Importance from which on everything critical is found.
 pub(crate) const CRITICAL_IMPORTANCE: f64 = 0.9;

@@ -15,7 +15,9 @@ use omird_router::{
 use crate::call::Call;
 use crate::failure::Failure;
 use crate::jsonrpc::{self, INVALID_REQUEST, RpcCall, RpcError};
+use crate::lookout;
 use crate::methods::{self, COMPASS, Entry, UNKNOWN};
+use crate::model::Use;
 use crate::money::dollars;
 use crate::names::uuid;
 use crate::params::Params;
@@ -25,7 +27,6 @@ use crate::shared::Shared;
 use crate::store::Store;
 use crate::watch::Watch;
 use crate::who::{Conversation, Who};
-use crate::work::modelled::Use;
 
 /// The protocol over one engine. Cloning gives another handle.
 #[derive(Clone)]
@@ -40,7 +41,7 @@ impl Compass {
     /// Starts the protocol over `engine`. A thread looks for patterns among errors after some were recorded.
     pub fn new(engine: &Engine, settings: Settings, model: Option<Arc<dyn ModelClient>>) -> Self {
         let shared = Arc::new(Shared::new(engine, settings, model));
-        let watch = Arc::new(Watch::start(&shared));
+        let watch = Arc::new(lookout::start(&shared));
         let patient = shared.model().map(|_| Arc::new(Patient::start()));
         Self { shared, watch, patient }
     }

@@ -2,11 +2,11 @@
 //! in it what to put aside, and need not read all of them. It is a hint. Each memory is read again before it is put aside,
 //! and a restart begins with nothing.
 
-use parking_lot::Mutex;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use omir_core::instant::Timestamp;
 use omir_core::reference::Ref;
+use parking_lot::Mutex;
 
 use crate::state::Memory;
 use crate::words::MemoryType;

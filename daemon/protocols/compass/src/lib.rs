@@ -20,6 +20,7 @@ mod exchange;
 mod failure;
 mod jsonrpc;
 mod ledger;
+mod lookout;
 mod methods;
 mod model;
 mod money;

@@ -4,11 +4,10 @@
 //! takes the whole lease for spent, because nobody knows how much of it was. Amounts are millionths of a dollar, so a price for
 //! a million tokens is a price in them for one.
 
-use parking_lot::Mutex;
-
 use omir_core::model::Tier;
 use omir_core::value::{Map, Value};
 use omird_engine::Engine;
+use parking_lot::Mutex;
 
 use crate::failure::Failure;
 use crate::names::{DEFAULT_TENANT, Sort};

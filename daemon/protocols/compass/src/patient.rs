@@ -1,8 +1,9 @@
 //! Threads for calls that wait for a model: seconds, where a thread of a transport is there for milliseconds.
 
-use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+
+use parking_lot::Mutex;
 
 /// A call with all that it needs.
 pub(crate) type Job = Box<dyn FnOnce() + Send>;

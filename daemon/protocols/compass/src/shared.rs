@@ -1,10 +1,10 @@
 //! Parts that all calls share: the engine, the settings, and what is kept in mind between calls.
 
-use parking_lot::RwLock;
 use std::sync::Arc;
 
 use omird_engine::Engine;
 use omird_router::ModelClient;
+use parking_lot::RwLock;
 
 use crate::failure::Failure;
 use crate::ledger::{Entry, Ledger};

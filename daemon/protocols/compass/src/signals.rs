@@ -3,12 +3,11 @@
 //! A signal stands in the result of the call that caused it, where there is one, and goes to all who listen to the protocol.
 //! Its key is `compass/signal/<task>`, with the task as the store names it: a task's id may have any characters.
 
-use parking_lot::Mutex;
-
 use omir_core::json;
 use omir_core::reference::Ref;
 use omir_core::value::{Map, Value};
 use omird_router::{Announcement, Listener};
+use parking_lot::Mutex;
 
 use crate::names::Sort;
 

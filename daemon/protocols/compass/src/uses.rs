@@ -1,8 +1,9 @@
 //! Uses of memories by tasks, in memory until a task is written anyway. A task that ends well makes the memories that it used
 //! often worth more.
 
-use parking_lot::Mutex;
 use std::collections::{BTreeMap, HashMap};
+
+use parking_lot::Mutex;
 
 /// Tasks that are kept in mind, and memories of each.
 const MOST_TASKS: usize = 1024;

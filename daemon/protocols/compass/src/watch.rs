@@ -1,90 +1,28 @@
-//! The thread that looks for patterns after errors were recorded: not in the call that records one, and once for all that come
-//! together.
+//! The way to the thread that looks for patterns.
 
-use std::collections::BTreeSet;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Arc, Weak};
-use std::time::Duration;
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 
-use crate::failure::Failure;
-use crate::names::Sort;
-use crate::shared::Shared;
-use crate::state::Task;
-use crate::store::{Store, retried};
-use crate::work::errors::{LEAST_OFTEN, Look, Scope};
-
-/// The pause after an error, in which more may come.
-const PAUSE: Duration = Duration::from_millis(300);
 /// Tasks that wait to be looked at. One that finds no room is looked at after its next error.
 const MOST_WAITING: usize = 1024;
-/// A known pattern is written again once it has a quarter more errors: each time would wear the card.
-const GROWN: f64 = 1.25;
 
-/// A task with a new error.
-type Recorded = (String, String);
+/// A task with a new error, and its tenant before it.
+pub(crate) type Recorded = (String, String);
 
-/// The way to the thread. It ends once this is dropped.
-pub(crate) struct Watch(Option<SyncSender<Recorded>>);
+/// The way to the thread, which ends once this is dropped.
+pub(crate) struct Watch(SyncSender<Recorded>);
 
 impl Watch {
-    /// Starts the thread.
-    pub(crate) fn start(shared: &Arc<Shared>) -> Self {
+    /// Returns a way, and its other end.
+    pub(crate) fn new() -> (Self, Receiver<Recorded>) {
         let (tell, told) = sync_channel(MOST_WAITING);
-        let shared = Arc::downgrade(shared);
-        let thread = std::thread::Builder::new().name("omird-cp-watch".into());
-        match thread.spawn(move || run(&shared, &told)) {
-            Ok(_) => Self(Some(tell)),
-            Err(error) => {
-                tracing::error!(%error, "there is no thread that looks for patterns; ask for them");
-                Self(None)
-            }
-        }
+        (Self(tell), told)
     }
 
     /// Has a task looked at that has a new error.
     pub(crate) fn look_at(&self, tenant: &str, task: &str) {
-        if let Some(tell) = &self.0
-            && tell.try_send((tenant.to_owned(), task.to_owned())).is_err()
-        {
+        let told = self.0.try_send((tenant.to_owned(), task.to_owned()));
+        if let Err(TrySendError::Full(_)) = told {
             tracing::debug!("too many tasks have errors; patterns are looked for after the next");
         }
     }
-}
-
-fn run(shared: &Weak<Shared>, told: &Receiver<Recorded>) {
-    while let Ok(first) = told.recv() {
-        std::thread::sleep(PAUSE);
-        let tasks: BTreeSet<Recorded> = std::iter::once(first).chain(told.try_iter()).collect();
-        for (tenant, task) in tasks {
-            let Some(shared) = shared.upgrade() else { return };
-            if let Err(failure) = look(&shared, &tenant, &task) {
-                let error = failure.error.message;
-                tracing::debug!(error, "patterns among errors could not be looked for");
-            }
-        }
-    }
-}
-
-/// Looks for patterns among the errors of a task, keeps them, and tells of new ones.
-fn look(shared: &Shared, tenant: &str, task: &str) -> Result<(), Failure> {
-    let settings = shared.settings();
-    if !settings.error_pattern_detection_enabled || shared.engine.settings().read_only {
-        return Ok(());
-    }
-    let store = Store::new(&shared.engine, tenant);
-    let Some(task) = store.get::<Task>(Sort::Task, task)? else { return Ok(()) };
-    let scope = Scope::of_task(&store, task.state)?;
-    let lookback = settings.error_history_lookback_stages;
-    let look = Look { lookback, least: LEAST_OFTEN, wanted: &[], grown: GROWN };
-    let found = retried(|| {
-        let mut found = look.among(&store, &scope)?;
-        if !found.batch.is_empty() {
-            shared.commit(&store, std::mem::take(&mut found.batch))?;
-        }
-        Ok(found)
-    })?;
-    let (now, _) = store.now();
-    let signals = found.signals(&store, &scope, LEAST_OFTEN, now)?;
-    signals.iter().for_each(|signal| shared.announcer.tell(signal));
-    Ok(())
 }

@@ -1,40 +1,14 @@
 //! A model's summary in the place of an extracted one: asked for, paid for, judged.
 
-use std::cell::{Cell, RefCell};
-
 use crate::call::Call;
 use crate::compress::{Compressed, Source};
 use crate::failure::Failure;
-use crate::model::{Question, judged, price};
+use crate::model::{Question, Wish, judged, price};
 use crate::money::{NotReserved, dollars};
 use crate::names::{DEFAULT_TENANT, Sort, name};
 use crate::signals::{Signal, SignalType};
 use crate::state::Task;
 use crate::store::Store;
-
-/// A caller's wish for a model.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum Wish {
-    /// This call takes no model's time.
-    #[default]
-    None,
-    /// If it is there, and can be paid for.
-    Wanted,
-    /// The caller takes nothing else.
-    Required,
-}
-
-/// The use of a model by one call.
-#[derive(Debug, Default)]
-pub(crate) struct Use {
-    pub(crate) wish: Wish,
-    /// Millionths of a dollar.
-    pub(crate) cost: Cell<u64>,
-    /// It was wanted and there, and something else stands in its place.
-    pub(crate) is_missed: Cell<bool>,
-    /// The last summary: a call that is worked out again does not ask and pay again.
-    last: RefCell<Option<(Vec<Source>, Compressed)>>,
-}
 
 /// Reads if the caller insists on a model. The call may ask one from here on.
 pub(crate) fn take_wish(call: &mut Call<'_>) -> Result<(), Failure> {
