@@ -59,6 +59,11 @@ impl Batch {
         self.memories.push(memory.clone());
     }
 
+    /// Returns true if it writes the memory of this id.
+    pub(crate) fn writes_memory(&self, id: &str) -> bool {
+        self.memories.iter().any(|memory| memory.memory_id == id)
+    }
+
     /// Notes a task that it writes.
     pub(crate) fn note_task(&mut self, task: &str) {
         self.tasks.push(task.to_owned());

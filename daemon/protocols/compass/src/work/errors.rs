@@ -136,7 +136,8 @@ fn prevent(
 /// Adds to a write that a memory prevents errors, unless it is critical anyway or a caller has said otherwise.
 fn make_critical(store: &Store, batch: &mut Batch, id: &str) -> Result<bool, Failure> {
     let Some(kept) = store.get::<Memory>(Sort::Memory, id)? else { return Ok(false) };
-    if kept.state.is_critical || kept.state.is_decided {
+    // Two patterns may name one memory.
+    if kept.state.is_critical || kept.state.is_decided || batch.writes_memory(id) {
         return Ok(false);
     }
     let mut state = kept.state.clone();
