@@ -246,8 +246,9 @@ def t7(robot):
     large = robot.ask("POST", f"{BASE}/record", raw=b" " * (2 << 20))
     assert (large.status, large.body["code"]) == (413, "TOO_LARGE"), large
     text = robot.ask("POST", f"{BASE}/record", raw=b"{}", headers={"Content-Type": "text/plain"})
-    assert text.status == 415, text
-    assert robot.ask("PUT", f"{BASE}/record", RECORD).status == 405
+    assert (text.status, text.body["code"]) == (415, "UNSUPPORTED_MEDIA_TYPE"), text
+    other = robot.ask("PUT", f"{BASE}/record", RECORD)
+    assert (other.status, other.body["code"], other.headers["Allow"]) == (405, "METHOD_NOT_ALLOWED", "POST"), other
     assert robot.ask("POST", "/api/v1/record", RECORD).status == 404
 
 

@@ -388,7 +388,9 @@ def letting_in(robot):
     same((status, json.loads(body), headers["X-Request-ID"]), (200, {"status": "ok"}, "r-1"))
     same(headers["Cache-Control"], "no-store")
     status, headers, body = robot.raw("actor", "POST", "/manifesto/v1/select", b"{}", {"Content-Type": "text/plain"})
-    same(status, 415)
+    same((status, json.loads(body)["code"]), (415, "UNSUPPORTED_MEDIA_TYPE"))
+    status, headers, body = robot.raw("actor", "DELETE", "/manifesto/v1/worlds/w-1")
+    same((status, json.loads(body)["code"], headers["Allow"]), (405, "METHOD_NOT_ALLOWED", "GET,HEAD"))
     robot.add("slow", scopes=["manifesto:actor"], rate=1)
     statuses = [robot.raw("slow", "GET", "/manifesto/v1/keys") for _ in range(3)]
     assert any(status == 429 and int(headers["Retry-After"]) >= 1 for status, headers, _ in statuses), statuses

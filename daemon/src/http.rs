@@ -44,6 +44,7 @@ mod settings;
 mod taken;
 mod tls;
 mod tokens;
+mod unread;
 
 use std::io;
 use std::net::SocketAddr;

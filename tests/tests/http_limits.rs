@@ -119,6 +119,73 @@ fn what_is_too_large_is_refused_before_it_is_read() {
     rig.serves();
 }
 
+/// A client that sends its body behind the header, as most do, knows when it may send the next request on the connection.
+#[test]
+fn a_body_that_nobody_reads_is_dropped_or_ends_the_connection_aloud() {
+    let rig = Rig::start("");
+    let head = |path: &str, more: &str, bytes: usize| {
+        format!("POST {path} HTTP/1.1\r\nHost: localhost\r\n{more}Content-Length: {bytes}\r\n\r\n")
+    };
+    let text = format!("{}Content-Type: text/plain\r\n", rig.token());
+    for (path, more, status) in [
+        ("/api/v0/record", text.as_str(), 415),
+        ("/manifesto/v1/worlds", &text, 415),
+        ("/omir/v1/remember", &text, 415),
+        ("/api/v0/record", "", 401),
+        ("/api/v0/health", &text, 405),
+        ("/nothing", &text, 404),
+    ] {
+        let mut line = rig.line();
+        for _ in 0..2 {
+            line.send(head(path, more, 500));
+            thread::sleep(Duration::from_millis(60));
+            line.send("x".repeat(500));
+            let refused = line.answer().expect("an answer");
+            assert_eq!((refused.status, refused.header("connection")), (status, None), "{path}");
+        }
+        let answer = line.ask(request("GET /omir/v1/status", &rig.token(), b""));
+        assert_eq!(answer.status, 200, "{path}");
+    }
+    // One that is long, one that never comes, and one that is sent only if it is wanted.
+    let waits = format!("{text}Expect: 100-continue\r\n");
+    for (more, bytes) in [(&text, 200_000), (&text, 500), (&waits, 500)] {
+        let mut line = rig.line();
+        let refused = line.ask(head("/api/v0/record", more, bytes));
+        assert_eq!((refused.status, refused.header("connection")), (415, Some("close")));
+        assert!(line.answer().is_none(), "it is closed");
+    }
+    rig.serves();
+}
+
+/// Protocols with words of their own for it say so at each path of theirs.
+#[test]
+fn another_verb_is_refused_in_the_words_of_the_protocol() {
+    let rig = Rig::start("");
+    let mut line = rig.line();
+    for (what, code, allow) in [
+        ("PUT /api/v0/record", "METHOD_NOT_ALLOWED", "POST"),
+        ("POST /api/v0/health", "METHOD_NOT_ALLOWED", "GET,HEAD"),
+        ("GET /manifesto/v1/worlds", "METHOD_NOT_ALLOWED", "POST"),
+        ("DELETE /manifesto/v1/worlds/a", "METHOD_NOT_ALLOWED", "GET,HEAD"),
+        ("PATCH /omir/v1/status", "INVALID_QUERY", "GET,HEAD,POST"),
+    ] {
+        let refused = line.ask(request(what, "X-Request-ID: mine\r\n", b""));
+        assert_eq!((refused.status, &refused.json()["code"]), (405, &json!(code)), "{what}");
+        assert_eq!(refused.header("allow"), Some(allow), "{what}");
+        let is_named = code != "INVALID_QUERY";
+        assert_eq!(refused.header("x-request-id").is_some(), is_named, "{what}: {refused:?}");
+        assert_eq!(refused.header("cache-control"), Some("no-store"));
+    }
+    let allowed = line.ask(request("OPTIONS /api/v0/record", "", b""));
+    assert_eq!((allowed.status, allowed.header("allow")), (204, Some("POST")));
+    let unread = line.ask(request(
+        "POST /api/v0/record",
+        &format!("{}Content-Type: text/plain\r\n", rig.token()),
+        b"{}",
+    ));
+    assert_eq!((unread.status, &unread.json()["code"]), (415, &json!("UNSUPPORTED_MEDIA_TYPE")));
+}
+
 #[test]
 fn slow_clients_are_cut_off_and_others_are_served() {
     let rig = Rig::start("");

@@ -21,6 +21,7 @@ pub struct Admitted {
     method: &'static Method,
     bytes: usize,
     permit: Option<ImportPermit>,
+    usage: Option<RateUsage>,
     began: Instant,
     outcome: RequestOutcome,
     touched: Touched,
@@ -40,12 +41,27 @@ impl Admitted {
         let is_change =
             matches!(method.effect, Effect::Changes | Effect::Maintains | Effect::Administers);
         let touched = Touched::default();
-        let is_told = false;
-        Self { router, caller, method, bytes, permit, began, outcome, touched, is_change, is_told }
+        Self {
+            router,
+            caller,
+            method,
+            bytes,
+            permit,
+            usage: None,
+            began,
+            outcome,
+            touched,
+            is_change,
+            is_told: false,
+        }
     }
 
     pub(super) fn put_permit(&mut self, permit: Option<ImportPermit>) {
         self.permit = permit;
+    }
+
+    pub(super) fn put_usage(&mut self, usage: Option<RateUsage>) {
+        self.usage = usage;
     }
 
     /// Returns the router that admitted it.
@@ -76,9 +92,10 @@ impl Admitted {
         self.bytes
     }
 
-    /// Returns what is left of the caller's second rate, if it has one for this method.
+    /// Returns what this request left of the caller's second rate, if it has one for this method. Of several at once each has
+    /// left one less.
     pub fn usage(&self) -> Option<RateUsage> {
-        self.router.usage(&self.caller, self.method)
+        self.usage
     }
 
     /// Notes the size of a message that was admitted before it came in.

@@ -35,6 +35,11 @@ pub trait Exchange: Send + Sync {
     fn listen(&self, listener: Listener) {
         drop(listener);
     }
+
+    /// Returns what it counts beside requests, for whoever measures the daemon.
+    fn counts(&self) -> Vec<Count> {
+        Vec::new()
+    }
 }
 
 /// Hears of announcements, on threads of the protocol. It passes them on and does not wait.
@@ -50,6 +55,17 @@ pub struct Announcement {
     /// JSON for a place where every way in needs a token. Nobody tells who listens there, so it refers to a memory and says
     /// nothing of it.
     pub reference: Vec<u8>,
+}
+
+/// A count since the start of the daemon.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Count {
+    /// The name, in words joined by `_`, beginning with that of the protocol.
+    pub name: &'static str,
+    /// The meaning, for a person.
+    pub help: &'static str,
+    /// The count.
+    pub count: u64,
 }
 
 /// The facts about an [`Exchange`] that do not change.

@@ -39,7 +39,8 @@ pub use self::admitted::Admitted;
 pub use self::audit::{AUDIT, AuditLine, MOST_NAMED, RequestOutcome, Sink, Touched, Weight};
 pub use self::caller::{Bounds, Caller, DecodedBounds, Scopes};
 pub use self::exchange::{
-    Announcement, Denial, Denied, Description, ERROR, Exchange, Listener, Message, Reply, Response,
+    Announcement, Count, Denial, Denied, Description, ERROR, Exchange, Listener, Message, Reply,
+    Response,
 };
 pub use self::field::{Field, Shape};
 pub use self::gate::{AccessPolicy, Gate, Identify};
@@ -164,8 +165,14 @@ impl Router {
             self.check(caller, method, incoming).and_then(|()| self.permit(method, incoming));
         // The last reason to refuse. What is refused costs nothing of the rate that a key states, and something of the rate of
         // a protocol, which says so.
+        let mut usage = None;
         if decided.is_ok() || method.rates != [None, None] {
-            let counted = self.rates().take(caller, method, now);
+            let counted = {
+                let mut rates = self.rates();
+                let counted = rates.take(caller, method, now);
+                usage = rates.usage(caller, method, now);
+                counted
+            };
             decided = decided.and_then(|permit| counted.map(|()| permit));
         }
         let mut admitted = Admitted::new(self.clone(), caller.clone(), method, incoming.bytes);
@@ -173,6 +180,7 @@ impl Router {
         match decided {
             Ok(permit) => {
                 admitted.put_permit(permit);
+                admitted.put_usage(usage);
                 Ok(admitted)
             }
             Err(refusal) => {

@@ -152,6 +152,13 @@ fn what_is_left_of_an_hour_is_told() {
     stated.bounds.rates[1] = Some(Rate { requests: 2, ..HOUR.unwrap() });
     assert_eq!((admit(&stated, 0), admit(&stated, 0)), (Ok(()), Ok(())));
     assert!(admit(&stated, 1).is_err());
+    // Of several at once each has left one less, in whatever order they are answered.
+    let third = Caller { name: "d".into(), ..caller.clone() };
+    let at_once: Vec<Admitted> = (0..3)
+        .map(|_| router.admit_at(&third, &RATED, Incoming::default(), NOW).ok().unwrap())
+        .collect();
+    let left: Vec<u32> = at_once.iter().map(|one| one.usage().unwrap().remaining).collect();
+    assert_eq!(left, [29, 28, 27]);
 }
 
 #[test]

@@ -8,19 +8,25 @@ use axum::body::Body;
 use axum::response::{IntoResponse, Response};
 use futures_util::FutureExt;
 use hyper::body::Incoming;
-use hyper::header::{ALLOW, CACHE_CONTROL, HeaderValue, X_CONTENT_TYPE_OPTIONS};
+use hyper::header::{ALLOW, CACHE_CONTROL, CONNECTION, HeaderValue, X_CONTENT_TYPE_OPTIONS};
 use hyper::http::request::Parts;
 use hyper::{Method, Request, StatusCode};
 use tower::ServiceExt;
 
 use super::answer::{Refused, rendered};
 use super::connection::Arrival;
+use super::exchanges::Worded;
+use super::unread::Unread;
 use super::{Context, guard, negotiate};
 use crate::engine::Code;
 use crate::work;
 
 /// Longest path and query, in bytes. Parameters may also stand in a body.
 const LONGEST_URI: usize = 64 << 10;
+
+/// Said where a path does not take the verb.
+pub(super) const NOT_TAKEN: &str =
+    "this path does not take this method; `Allow` names those it takes";
 
 /// Answers a request.
 pub(super) async fn answer(
@@ -30,6 +36,7 @@ pub(super) async fn answer(
     request: Request<Incoming>,
 ) -> Response {
     let (mut parts, body) = request.into_parts();
+    let unread = Unread::of(&parts, body);
     let (encoding, is_head) = (negotiate::accepted(&parts.headers), parts.method == Method::HEAD);
     let checked = guard::check(&context.settings, &arrival, &parts);
     parts.extensions.insert(arrival);
@@ -40,13 +47,16 @@ pub(super) async fn answer(
                 origin.as_ref().and_then(|_| guard::preflight(&parts.method, &parts.headers));
             let response = match preflight {
                 Some(response) => response,
-                None => routed(router, parts, body).await,
+                None => routed(router, parts, unread.body()).await,
             };
             (origin, response)
         }
     };
     let mut response = rendered(response, encoding, is_head);
     let headers = response.headers_mut();
+    if !unread.is_gone().await {
+        headers.insert(CONNECTION, HeaderValue::from_static("close"));
+    }
     guard::open_to(origin, headers);
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     // What is remembered is nobody else's.
@@ -65,9 +75,9 @@ fn short(parts: &Parts) -> Result<(), Refused> {
     Err(Refused::new(StatusCode::URI_TOO_LONG, Code::TooLarge, message))
 }
 
-async fn routed(router: Router, parts: Parts, body: Incoming) -> Response {
+async fn routed(router: Router, parts: Parts, body: Body) -> Response {
     let asks_what_is_allowed = parts.method == Method::OPTIONS;
-    let request = Request::from_parts(parts, Body::new(body));
+    let request = Request::from_parts(parts, body);
     let response = match AssertUnwindSafe(router.oneshot(request)).catch_unwind().await {
         Ok(Ok(response)) => response,
         Ok(Err(never)) => match never {},
@@ -80,9 +90,10 @@ async fn routed(router: Router, parts: Parts, body: Incoming) -> Response {
     let allowed = response.headers().get(ALLOW).cloned();
     let mut answer = if asks_what_is_allowed && allowed.is_some() {
         StatusCode::NO_CONTENT.into_response()
+    } else if response.extensions().get::<Worded>().is_some() {
+        return response;
     } else {
-        let message = "this path does not take this method; `Allow` names those it takes";
-        Refused::new(StatusCode::METHOD_NOT_ALLOWED, Code::InvalidQuery, message).into_response()
+        Refused::new(StatusCode::METHOD_NOT_ALLOWED, Code::InvalidQuery, NOT_TAKEN).into_response()
     };
     if let Some(allowed) = allowed {
         answer.headers_mut().insert(ALLOW, allowed);

@@ -17,6 +17,7 @@ use super::Context;
 use super::answer::{Refused, SOON, content_type, in_seconds};
 use super::body::{self, Most, Read};
 use super::caller::{identify, nobody};
+use super::exchange::NOT_TAKEN;
 use super::negotiate;
 use super::omir::query_parameters;
 use super::taken::held;
@@ -42,6 +43,44 @@ pub(super) fn served(way: MethodFilter, method: &'static Method) -> MethodRouter
     })
 }
 
+/// Marks a response that words, as its protocol does, that a path does not take a verb.
+#[derive(Clone, Copy)]
+pub(super) struct Worded;
+
+/// Returns the same routes, which also answer other verbs, as the protocol of the method words that.
+pub(super) fn refusing_others(
+    routes: MethodRouter<Arc<Context>>,
+    method: &'static Method,
+) -> MethodRouter<Arc<Context>> {
+    routes.fallback(async move |State(context): State<Arc<Context>>, headers: HeaderMap| {
+        not_taken(&context, method, &headers).await
+    })
+}
+
+async fn not_taken(
+    context: &Context,
+    method: &'static Method,
+    headers: &HeaderMap,
+) -> Result<HttpResponse, Refused> {
+    let error = Error::new(Code::InvalidQuery, NOT_TAKEN);
+    let status = StatusCode::METHOD_NOT_ALLOWED.as_u16();
+    let why = Denial::Transport { status, error };
+    let denied = Denied { method, why, request_id: request_id(headers), rate: None };
+    let mut response = sent(exchange_of(context, method)?.refuse(&denied), None);
+    response.extensions_mut().insert(Worded);
+    Ok(response)
+}
+
+fn exchange_of<'c>(
+    context: &'c Context,
+    method: &Method,
+) -> Result<&'c Arc<dyn Exchange>, Refused> {
+    context.protocols.exchange(method.protocol).ok_or_else(|| {
+        let message = "this protocol is not served here";
+        Refused::new(StatusCode::NOT_FOUND, Code::NotFound, message)
+    })
+}
+
 /// The names in a path, percent-decoded; or that it is no text.
 type Names = Result<RawPathParams, axum::extract::rejection::RawPathParamsRejection>;
 
@@ -51,10 +90,7 @@ async fn serve(
     names: Names,
     request: Request,
 ) -> Result<HttpResponse, Refused> {
-    let Some(exchange) = context.protocols.exchange(method.protocol) else {
-        let message = "this protocol is not served here";
-        return Err(Refused::new(StatusCode::NOT_FOUND, Code::NotFound, message));
-    };
+    let exchange = exchange_of(context, method)?;
     let (parts, body) = request.into_parts();
     let named = |header| named(&parts.headers, header);
     let (request_id, trace_id) = (named(REQUEST_ID), named(TRACE_ID));
@@ -150,7 +186,7 @@ impl RequestHead<'_> {
         body: Body,
     ) -> Result<(Vec<(String, String)>, Read), Refused> {
         let mut parameters = query_parameters(parts)?;
-        let names = names.map_err(|_| Error::query("", "the path is not UTF-8"))?;
+        let names = names.map_err(|_| Error::new(Code::InvalidQuery, "the path is not UTF-8"))?;
         for (name, value) in &names {
             // What the path names is not named once more.
             parameters.retain(|(known, _)| known != name);
@@ -169,8 +205,9 @@ impl RequestHead<'_> {
 
     /// Ends a request that was admitted.
     fn turned_down(&self, caller: &Caller, admitted: Admitted, refused: Refused) -> Box<Denied> {
+        let rate = admitted.usage();
         admitted.failed(refused.error.code);
-        self.denied(caller, refused_by_us(refused))
+        Box::new(Denied { rate, ..*self.denied(caller, refused_by_us(refused)) })
     }
 
     fn denied(&self, caller: &Caller, why: Denial) -> Box<Denied> {

@@ -1,5 +1,6 @@
 //! The routes of all protocols, in one place: whoever brings a protocol over HTTP merges its routes here.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use axum::Router;
@@ -31,9 +32,17 @@ pub(super) fn routes(context: Arc<Context>) -> Router {
 
 /// The routes of the table of paths, which `/openapi.json` is made of as well.
 fn of_table() -> Router<Arc<Context>> {
+    let mut known = HashSet::new();
     endpoints().into_iter().fold(Router::new(), |routes, Endpoint { path, verb, serves }| {
         let way = MethodFilter::try_from(verb).expect("the table has verbs that axum knows");
-        routes.route(&path, served(way, serves))
+        let mut way = served(way, serves);
+        // Of each path one handler answers other verbs.
+        if let Serves::Exchange(method) = serves
+            && known.insert(path.clone())
+        {
+            way = exchanges::refusing_others(way, method);
+        }
+        routes.route(&path, way)
     })
 }
 

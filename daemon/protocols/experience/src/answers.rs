@@ -46,8 +46,19 @@ pub(crate) fn denied(method: &Method, status: u16, error: &Error) -> Response {
             let code = if is_ours { "SYSTEM_ERROR" } else { "INVALID_QUERY" };
             no_hints(status, "", code, message, &[], Measured::default())
         }
+        (_, 405) => named(status, error, "METHOD_NOT_ALLOWED"),
+        (_, 415) => named(status, error, "UNSUPPORTED_MEDIA_TYPE"),
         _ => plain(status, error),
     }
+}
+
+/// Returns an error in omird's own form, with a code that only the transport needs.
+fn named(status: u16, error: &Error, code: &str) -> Response {
+    let mut body = error_value(error);
+    if let Some(map) = body.as_object_mut() {
+        map.insert("code", code);
+    }
+    json(status, &body)
 }
 
 /// Returns the status of an error in omird's own form.

@@ -117,6 +117,7 @@ pub(crate) fn denied(denied: &Denied) -> Failure {
         Denial::Transport { status, error } => {
             let failure = Failure::from(error.clone());
             let code = match status {
+                405 => "METHOD_NOT_ALLOWED",
                 415 => "UNSUPPORTED_MEDIA_TYPE",
                 _ => failure.code,
             };
