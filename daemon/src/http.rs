@@ -151,7 +151,7 @@ impl Http {
             events,
             streams: Arc::new(Semaphore::new(settings.events)),
             health: health::Health::new(liveness, move || card.card_state()),
-            metrics: Metrics::new(&requests, move || status.status(&robot)),
+            metrics: Metrics::new(&requests, move || status.status(&robot), protocols.counts()),
         });
         let (connections, guard) = (TaskTracker::new(), runtime.enter());
         let server = connection::Server::new(context.clone(), connections.clone(), tls.clone());

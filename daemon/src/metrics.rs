@@ -4,10 +4,12 @@
 //! |---|---|
 //! | `requests` | requests, counted where the router ends them |
 //! | `figures` | the table of what is read from the status of the daemon when somebody asks |
+//! | `counts` | what protocols count |
 //! | `process` | the process |
 //!
 //! Contract: labels have few values, all of them known here. Names of callers, agents and memories are never among them.
 
+mod counts;
 mod figures;
 mod process;
 mod requests;
@@ -19,9 +21,11 @@ use omir_core::value::Value;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::registry::Registry;
 
+use self::counts::Counts;
 use self::figures::Figures;
 use self::process::Process;
 pub use self::requests::Requests;
+use crate::router::Count;
 
 /// The media type of [`Metrics::text`].
 pub const MEDIA_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -31,12 +35,17 @@ pub const MEDIA_TYPE: &str = "application/openmetrics-text; version=1.0.0; chars
 pub struct Metrics(Arc<Registry>);
 
 impl Metrics {
-    /// Returns the measures of a daemon: `requests`, and what `status` gives each time somebody asks.
-    pub fn new(requests: &Requests, status: impl Fn() -> Value + Send + Sync + 'static) -> Self {
+    /// Returns the measures of a daemon: `requests`, and what `status` and the protocols' `counts` give each time somebody asks.
+    pub fn new(
+        requests: &Requests,
+        status: impl Fn() -> Value + Send + Sync + 'static,
+        counts: impl Fn() -> Vec<Count> + Send + Sync + 'static,
+    ) -> Self {
         let mut registry = Registry::default();
         let of_ours = registry.sub_registry_with_prefix("omird");
         requests.register(of_ours);
         of_ours.register_collector(Box::new(Figures::of(status)));
+        of_ours.register_collector(Box::new(Counts(counts)));
         registry.register_collector(Box::new(Process));
         Self(Arc::new(registry))
     }

@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use crate::engine::{Engine, SimulatedClock};
 use crate::router::tool::Toolbox;
-use crate::router::{Description, Exchange, ModelClient, Router, Scope};
+use crate::router::{Count, Description, Exchange, ModelClient, Router, Scope};
 
 use self::access::Tokens;
 use self::akashik::Akashik;
@@ -110,6 +110,12 @@ impl Protocols {
     /// Takes other settings of COMPASS.
     pub fn reconfigure_compass(&self, settings: CompassSettings) {
         self.compass.reconfigure(settings);
+    }
+
+    /// Returns what gives the counts of all protocols.
+    pub fn counts(&self) -> impl Fn() -> Vec<Count> + Send + Sync + 'static {
+        let exchanges = self.exchanges.clone();
+        move || exchanges.iter().flat_map(|exchange| exchange.counts()).collect()
     }
 
     /// Returns the tools of all protocols that have some.

@@ -24,7 +24,8 @@ fn each_figure_is_in_the_status_of_a_daemon() {
     let dir = tempfile::tempdir().unwrap();
     let engine = Engine::open(parts(dir.path()), &mut |_| {}).unwrap();
     let asked = engine.clone();
-    let text = Metrics::new(&Requests::default(), move || asked.status("r1")).text().unwrap();
+    let text =
+        Metrics::new(&Requests::default(), move || asked.status("r1"), Vec::new).text().unwrap();
     assert!(text.ends_with("# EOF\n"));
     // These have no value in a new store without a network.
     let missing = [
@@ -68,7 +69,7 @@ fn requests_are_counted_without_names() {
         let params = Params { parameters: named.collect(), ..Params::default() };
         let _ = protocols.omir.ask(admitted, params, |_| Ok(()));
     }
-    let text = Metrics::new(&requests, || omir_core::value::Value::Null).text().unwrap();
+    let text = Metrics::new(&requests, || omir_core::value::Value::Null, Vec::new).text().unwrap();
     let samples = samples(&text);
     let value = |name: &str| {
         let found = samples.iter().find(|(known, _)| *known == name);
@@ -105,7 +106,11 @@ fn the_page_tells_of_every_measure_and_of_no_other() {
     let router = Router::new(Facts::default(), sinks);
     let caller = Caller::trusted("http", "somebody");
     router.admit(&caller, method(Operation::Status), Incoming::default()).unwrap().done();
-    let text = Metrics::new(&requests, move || status.clone()).text().unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let engine = Engine::open(parts(dir.path()), &mut |_| {}).unwrap();
+    let counts = Protocols::over(&engine, "r1").counts();
+    let text = Metrics::new(&requests, move || status.clone(), counts).text().unwrap();
+    engine.stop();
     let known = text.lines().filter_map(|line| line.strip_prefix("# TYPE "));
     let mut known: Vec<String> = known
         .map(|line| {

@@ -25,6 +25,8 @@ use crate::service::{Service, decoded};
 const MOST: usize = 64;
 /// Less likeness is none.
 const LEAST_SIMILARITY: f64 = 0.05;
+/// Memories that are looked at where those of the tenant cannot be asked for alone.
+const MOST_SEEN: usize = 10_000;
 /// Memories of a pattern that are looked for at once.
 const PAGE: usize = 4 * MOST;
 /// Candidates between two looks at the clock.
@@ -93,13 +95,17 @@ impl Search<'_> {
     }
 
     /// The memories that are looked at: those of the tenant, and of the domain or of none.
-    fn query(&self) -> Query {
-        let entities = match self.domain {
-            None => vec![self.tenant.entity()],
-            Some(domain) => vec![self.tenant.domain(domain), self.tenant.domain(ANY_DOMAIN)],
+    fn query(&self, service: &Service) -> Query {
+        let (entities, limit) = match (service.home(self.tenant), self.domain) {
+            (Some(home), None) => (vec![home], MOST),
+            (Some(_), Some(domain)) => {
+                (vec![self.tenant.domain(domain), self.tenant.domain(ANY_DOMAIN)], MOST)
+            }
+            // Each is held against tenant and domain as it is taken.
+            (None, _) => (Vec::new(), MOST_SEEN),
         };
         let types = vec![ResourceType::MemoryRecord];
-        let limit = Some(MOST);
+        let limit = Some(limit);
         let query =
             Query { types, entities, limit, touch: false, explain: true, ..Query::default() };
         match self.place {
@@ -124,7 +130,7 @@ struct Gathered<'s> {
 impl Gathered<'_> {
     /// Looks for those that are told of in these words.
     fn words(&mut self, text: &str) -> Result<(), Error> {
-        let query = Query { text: Some(text.into()), ..self.search.query() };
+        let query = Query { text: Some(text.into()), ..self.search.query(self.service) };
         self.walk(&query, |hit, _| hit.part(ScorePart::Text).unwrap_or(0.0))?;
         Ok(())
     }
@@ -137,7 +143,7 @@ impl Gathered<'_> {
         let entities = slugs.iter().map(|slug| self.search.tenant.pattern(slug)).collect();
         // The domain is not among the filters here: entities are alternatives. So a page may hold none of the domain, and the
         // next one is looked at, until there are enough or there is no time left.
-        let mut query = Query { entities, limit: Some(PAGE), ..self.search.query() };
+        let mut query = Query { entities, limit: Some(PAGE), ..self.search.query(self.service) };
         let of = slugs.len() as f64;
         while self.walk(&query, |_, candidate| {
             slugs

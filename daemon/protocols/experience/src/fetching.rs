@@ -47,7 +47,7 @@ fn by_id(service: &Service, tenant: &Tenant, named: &str) -> Result<Option<Ref>,
 fn uncounted(service: &Service, tenant: &Tenant, named: &str) -> Result<Option<Key>, Error> {
     let query = Query {
         types: vec![ResourceType::MemoryRecord],
-        entities: vec![tenant.entity()],
+        entities: service.home(tenant).into_iter().collect(),
         ..Query::everything()
     };
     let (began, mut found, mut is_late) = (Instant::now(), None, false);

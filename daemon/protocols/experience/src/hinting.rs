@@ -222,6 +222,7 @@ fn finish(
         return Err(Failure::NoMatches);
     }
     let shown: Vec<Key> = made.iter().map(|hint| hint.thing).collect();
+    service.relevance().give(tenant, &shown, Instant::now());
     let latest = service.table().latest(tenant, &shown);
     made.iter_mut().zip(latest).for_each(|(hint, last)| hint.last = last);
     let supports: Arc<[usize]> = ranking::supports(&made, &drawn).into();

@@ -23,6 +23,7 @@ mod privacy;
 mod ranking;
 mod recording;
 mod redact;
+mod relevance;
 mod resources;
 mod schema;
 mod service;
@@ -39,7 +40,7 @@ use std::sync::Arc;
 use omir_core::value::Map;
 use omird_engine::{Engine, Error};
 use omird_router::{
-    Admitted, Denial, Denied, Description, ERROR, Exchange, Message, Method, Refusal, Reply,
+    Admitted, Count, Denial, Denied, Description, ERROR, Exchange, Message, Method, Refusal, Reply,
     Response, worded_for,
 };
 
@@ -144,6 +145,23 @@ impl Exchange for Experiences {
         let (rate, id) = (admitted.usage(), message.request_id.as_deref());
         admitted.finish(&fetched);
         reply(answers::with_headers(answer, method, id, rate, service.engine.now().0));
+    }
+
+    fn counts(&self) -> Vec<Count> {
+        let relevance = self.0.relevance();
+        let count = |name, help, count| Count { name, help, count };
+        vec![
+            count(
+                "experience_hints_given",
+                "Hints that were given, each once a day",
+                relevance.given,
+            ),
+            count(
+                "experience_hints_taken",
+                "Hints whose thing a later experience used with success within a day",
+                relevance.taken,
+            ),
+        ]
     }
 
     fn refuse(&self, denied: &Denied) -> Response {

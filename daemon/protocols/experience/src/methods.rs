@@ -44,11 +44,19 @@ pub static RECORD: Method = row(
     WRITE,
     &About {
         summary: "Records what a task used and how it ended.",
-        parameters: &[Field::new(
-            "on_duplicate",
-            Shape::OneOf(&["reject", "update"]),
-            "What becomes of a task that is recorded already: a conflict, or a new version of it; by default reject.",
-        )],
+        parameters: &[
+            Field::new(
+                "on_duplicate",
+                Shape::OneOf(&["reject", "update"]),
+                "What becomes of a task that is recorded already: a conflict, or a new version of it; by default reject.",
+            ),
+            Field::new(
+                "at",
+                Shape::List(&ANY_NUMBER, 2, 3),
+                "The place where the task ended: x,y or x,y,z in metres, in the fixed frame of the robot; by default \
+                 that of its own frame, where it is known.",
+            ),
+        ],
         payload: "ExperienceRecord",
         response: "ExperienceResponse",
     },

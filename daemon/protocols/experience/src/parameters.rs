@@ -39,16 +39,42 @@ fn known(message: &Message, method: &Method) -> Result<(), Fault> {
     }
 }
 
-/// Returns true if a record replaces one of the same task.
-///
-/// # Errors
-/// A parameter is unknown, or is none of its words.
-pub(crate) fn on_duplicate(message: &Message) -> Result<bool, Fault> {
-    known(message, &RECORD)?;
-    match message.parameter("on_duplicate") {
-        None | Some("reject") => Ok(false),
-        Some("update") => Ok(true),
-        Some(_) => Err(Fault::new("", "the parameter on_duplicate is none of reject, update")),
+/// The facts of a record that stand beside its message.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Recorded {
+    /// It replaces one of the same task.
+    pub(crate) updates: bool,
+    /// The place where the task ended, in the fixed frame of the robot.
+    pub(crate) at: Option<[f64; 3]>,
+}
+
+impl Recorded {
+    /// Reads them from the parameters.
+    ///
+    /// # Errors
+    /// A parameter is unknown, or cannot be read.
+    pub(crate) fn of(message: &Message) -> Result<Self, Fault> {
+        known(message, &RECORD)?;
+        let updates = match message.parameter("on_duplicate") {
+            None | Some("reject") => false,
+            Some("update") => true,
+            Some(_) => {
+                let reason = "the parameter on_duplicate is none of reject, update";
+                return Err(Fault::new("", reason));
+            }
+        };
+        let at = match message.parameter("at").map(numbers) {
+            None => None,
+            Some(numbers) => match numbers.as_deref() {
+                Some(&[x, y]) => Some([x, y, 0.0]),
+                Some(&[x, y, z]) => Some([x, y, z]),
+                _ => {
+                    let reason = "the parameter at is not x,y or x,y,z in metres";
+                    return Err(Fault::new("", reason));
+                }
+            },
+        };
+        Ok(Self { updates, at })
     }
 }
 
@@ -81,12 +107,9 @@ impl Vicinity {
             };
         };
         let wrong = |reason: &str| Err(Fault::new("", reason));
-        let Some(numbers) = near.split(',').map(finite).collect::<Option<Vec<f64>>>() else {
-            return wrong("the parameter near is not x,y or x,y,z in metres");
-        };
-        let near = match numbers[..] {
-            [x, y] => Center::Plane { x, y },
-            [x, y, z] => Center::Space { x, y, z },
+        let near = match numbers(near).as_deref() {
+            Some(&[x, y]) => Center::Plane { x, y },
+            Some(&[x, y, z]) => Center::Space { x, y, z },
             _ => return wrong("the parameter near is not x,y or x,y,z in metres"),
         };
         let radius = match radius.map(finite) {
@@ -108,6 +131,10 @@ impl Vicinity {
         let (near, radius) = (Some(self.near), Some(self.radius));
         Query { near, radius, frame: self.frame.clone(), ..query }
     }
+}
+
+fn numbers(text: &str) -> Option<Vec<f64>> {
+    text.split(',').map(finite).collect()
 }
 
 fn finite(text: &str) -> Option<f64> {
@@ -147,11 +174,24 @@ mod tests {
 
     #[test]
     fn a_duplicate_is_rejected_unless_it_is_said() {
-        let of = |parameters: &[(&str, &str)]| on_duplicate(&message("", parameters)).ok();
+        let of = |parameters: &[(&str, &str)]| {
+            Recorded::of(&message("", parameters)).ok().map(|recorded| recorded.updates)
+        };
         assert_eq!(of(&[]), Some(false));
         assert_eq!(of(&[("on_duplicate", "reject")]), Some(false));
         assert_eq!(of(&[("on_duplicate", "update")]), Some(true));
         assert_eq!(of(&[("on_duplicate", "x")]), None);
         assert_eq!(of(&[("on_duplicates", "update")]), None);
+    }
+
+    #[test]
+    fn the_place_of_a_task_is_read_or_refused() {
+        let at = |at| Recorded::of(&message("", &[("at", at)])).map(|recorded| recorded.at);
+        assert_eq!(at("1, -2.5"), Ok(Some([1.0, -2.5, 0.0])));
+        assert_eq!(at("1,2,3"), Ok(Some([1.0, 2.0, 3.0])));
+        for wrong in ["", "1", "1,2,3,4", "1,nan", "1,inf", "1,1e999", "x,y"] {
+            assert!(at(wrong).unwrap_err().reason.contains("at is not x,y"), "{wrong}");
+        }
+        assert_eq!(Recorded::of(&message("", &[])).unwrap().at, None);
     }
 }

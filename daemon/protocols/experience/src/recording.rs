@@ -12,9 +12,11 @@
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::time::Instant;
 
 use omir_core::cbor;
 use omir_core::reference::Ref;
+use omir_core::spatial::SpatialPose;
 use omir_core::value::{Map, Value};
 use omird_engine::{
     Change, Code, Encoding, Error, Lookup, Precondition, Prepared, Query, Receipt, ScorePart,
@@ -26,7 +28,7 @@ use crate::check::Fault;
 use crate::experience::Experience;
 use crate::ids::{Tenant, parse_experience};
 use crate::ingest::{CheckedRecord, Rejected, Report};
-use crate::parameters;
+use crate::parameters::{self, Recorded};
 use crate::resources::{Circumstances, Earned, Stored, resources};
 use crate::service::{Service, decoded};
 use crate::statistics::Row;
@@ -47,7 +49,7 @@ struct Job {
     admitted: Admitted,
     body: Vec<u8>,
     report: Report,
-    updates: bool,
+    stated: Recorded,
     reply: Reply,
     tries: u32,
 }
@@ -69,8 +71,8 @@ enum Decision {
 
 /// Works on a request.
 pub(crate) fn record(service: &Arc<Service>, admitted: Admitted, message: Message, reply: Reply) {
-    let updates = match parameters::on_duplicate(&message) {
-        Ok(updates) => updates,
+    let stated = match Recorded::of(&message) {
+        Ok(stated) => stated,
         Err(fault) => {
             let rejected = Rejected { fault, request_id: None, task_id: String::new() };
             return reject(service, admitted, &message, rejected, reply);
@@ -80,7 +82,7 @@ pub(crate) fn record(service: &Arc<Service>, admitted: Admitted, message: Messag
     match CheckedRecord::read(&message.body, tenant, &service.settings, &service.key) {
         Ok(CheckedRecord { report, record }) => {
             let (service, body) = (service.clone(), message.body);
-            Job { service, admitted, body, report, updates, reply, tries: 0 }.decide(record);
+            Job { service, admitted, body, report, stated, reply, tries: 0 }.decide(record);
         }
         Err(rejected) => reject(service, admitted, &message, rejected, reply),
     }
@@ -141,10 +143,10 @@ impl Job {
         let decided = match self.service.engine.get_versioned(&target) {
             Ok(stored) => {
                 let stored = stored.as_ref().map(|(bytes, version)| (bytes.as_slice(), *version));
-                decide(&self.report, self.updates, stored)
+                decide(&self.report, self.stated.updates, stored)
             }
             Err(error) => match self.damaged(&target) {
-                Some(version) if self.updates => {
+                Some(version) if self.stated.updates => {
                     Decision::Write(Precondition::Version(version), "updated", None)
                 }
                 Some(_) => {
@@ -185,14 +187,21 @@ impl Job {
         let engine = &service.engine;
         let Some(experience) = Experience::of(&record) else { return self.fail(&bug()) };
         let related = related(&service, &report.tenant, &experience);
-        let pose = service.settings.robot_frame.as_deref();
+        let pose = match (self.stated.at, service.settings.robot_frame.as_deref()) {
+            (Some(at), _) => {
+                let frame = engine.settings().fixed_frame.clone();
+                Some(SpatialPose::new(frame, at.into()))
+            }
+            (None, Some(frame)) => engine.pose_of(frame),
+            (None, None) => None,
+        };
         let circumstances = Circumstances {
             now: engine.now().0,
             source: &self.admitted.caller().name,
             related: &related,
             earned,
             status,
-            pose: pose.and_then(|frame| engine.pose_of(frame)),
+            pose,
         };
         let is_there = |target: &Ref| engine.live_version(target).is_some();
         let (resource, others) =
@@ -239,6 +248,10 @@ impl Job {
         if let (Some(row), Some((_, key))) =
             (written.row.take(), parse_experience(target.id.as_str()))
         {
+            if written.status == "recorded" {
+                let now = Instant::now();
+                self.service.relevance().take(tenant.spelt(), row.succeeded(), now);
+            }
             self.service.table().put(tenant.spelt(), key, row.stored(receipt.seq));
         }
         let texts = |list: &[String]| list.iter().map(String::as_str).collect::<Value>();
@@ -377,7 +390,7 @@ pub(crate) fn related(
     let query = Query {
         text: Some(experience.words(MOST_WORDS).into()),
         types: vec![omir_core::reference::ResourceType::MemoryRecord],
-        entities: vec![tenant.entity()],
+        entities: service.home(tenant).into_iter().collect(),
         limit: Some(4 * MOST_RELATED),
         touch: false,
         explain: true,

@@ -19,7 +19,8 @@ use parking_lot::{Mutex, MutexGuard};
 use crate::cache::Cache;
 use crate::experience::Experience;
 use crate::health::{Indexer, Pulse};
-use crate::ids::{Key, key, parse_experience};
+use crate::ids::{Key, Tenant, key, parse_experience};
+use crate::relevance::Relevance;
 use crate::resources::Stored;
 use crate::settings::ExperienceSettings;
 use crate::statistics::{Row, Table};
@@ -48,6 +49,7 @@ pub(crate) struct Service {
     indexer: Mutex<Indexer>,
     cache: Mutex<Cache>,
     pulse: Mutex<Pulse>,
+    relevance: Mutex<Relevance>,
     waiting: Sender<Job>,
     waiting_bytes: AtomicUsize,
     /// Never sent to: the thread that counts sees that it is gone.
@@ -73,6 +75,7 @@ impl Service {
             indexer: Mutex::new(Indexer::Rebuilding),
             cache: Mutex::default(),
             pulse: Mutex::default(),
+            relevance: Mutex::default(),
             waiting,
             waiting_bytes: AtomicUsize::new(0),
             _alive: alive,
@@ -113,12 +116,27 @@ impl Service {
         locked(&self.pulse)
     }
 
+    pub(crate) fn relevance(&self) -> MutexGuard<'_, Relevance> {
+        locked(&self.relevance)
+    }
+
     pub(crate) fn indexer(&self) -> Indexer {
         *locked(&self.indexer)
     }
 
     pub(crate) fn indexed(&self, indexer: Indexer) {
         *locked(&self.indexer) = indexer;
+    }
+
+    /// Returns the tenant's Entity, if every experience of the tenant refers to it. A client of OMIR may have forgotten it: that
+    /// takes the references along, and made again it has a later version. Experiences are known by their names then.
+    pub(crate) fn home(&self, tenant: &Tenant) -> Option<Ref> {
+        Some(tenant.entity()).filter(|home| self.is_first(home))
+    }
+
+    /// Returns true if nobody has forgotten or changed an Entity since it was made.
+    fn is_first(&self, entity: &Ref) -> bool {
+        matches!(self.engine.live_version(entity), Some((1, _)))
     }
 
     /// Has an overtaken record look again where it may wait: not on the thread that gives the writer's answers. It is called
@@ -150,7 +168,7 @@ impl Service {
                 if self.table().seq(tenant, &key).is_some_and(|seq| seq >= event.seq) {
                     return;
                 }
-                match row(&event.resource, tenant, &key, event.seq) {
+                match self.row(&event.resource, tenant, &key, event.seq) {
                     Some(row) => self.table().put(tenant, key, row),
                     None => self.table().remove(tenant, &key, event.seq),
                 }
@@ -207,7 +225,7 @@ impl Service {
         let Ok(id) = id.parse() else { return false };
         let target = Ref::new(ResourceType::MemoryRecord, id);
         let Some((_, seq)) = self.engine.live_version(&target) else { return false };
-        let Some(row) = row(resource, tenant, &key, seq) else { return false };
+        let Some(row) = self.row(resource, tenant, &key, seq) else { return false };
         let mut table = self.table();
         // Told to forget it meanwhile, the listener has removed it, or does so once the table is free.
         if self.engine.live_version(&target).is_some_and(|(_, now)| now == seq) {
@@ -215,22 +233,26 @@ impl Service {
         }
         true
     }
-}
 
-/// Returns what of an experience counts, as the store holds it under the name of this tenant and key. Whatever way it came,
-/// it counts only if it may be a candidate: anybody may write a record with the name or the extension of one.
-fn row(resource: &[u8], tenant: &str, named: &Key, seq: u64) -> Option<Row> {
-    let resource = decoded(resource)?;
-    let stored = Stored::of(&resource)?;
-    let experience = Experience::of(stored.record)?;
-    let is_ended = matches!(resource.get("experienceType")?.as_str()?, "task" | "error");
-    let home = format!("Entity/xt.{tenant}");
-    let mut mentions = resource.get("entityRefs")?.as_array()?.iter();
-    let is_home = |mention: &Value| mention.get("ref").and_then(Value::as_str) == Some(&home);
-    if !is_ended || key(&[experience.task_id]) != *named || !mentions.any(is_home) {
-        return None;
+    /// Returns what of an experience counts, as the store holds it under the name of this tenant and key. Whatever way it came,
+    /// it counts only if it may be a candidate: anybody may write a record with the name or the extension of one.
+    fn row(&self, resource: &[u8], tenant: &str, named: &Key, seq: u64) -> Option<Row> {
+        let resource = decoded(resource)?;
+        let stored = Stored::of(&resource)?;
+        let experience = Experience::of(stored.record)?;
+        let is_ended = matches!(resource.get("experienceType")?.as_str()?, "task" | "error");
+        if !is_ended || key(&[experience.task_id]) != *named {
+            return None;
+        }
+        let home = Ref::new(ResourceType::Entity, format!("xt.{tenant}").parse().ok()?);
+        let (text, mentions) = (home.to_string(), resource.get("entityRefs"));
+        let is_home = |mention: &Value| mention.get("ref").and_then(Value::as_str) == Some(&text);
+        let mut mentions = mentions.and_then(Value::as_array).into_iter().flatten();
+        if !mentions.any(is_home) && self.is_first(&home) {
+            return None;
+        }
+        Some(Row::of(&experience, stored.experience_id, &stored.patterns, seq))
     }
-    Some(Row::of(&experience, stored.experience_id, &stored.patterns, seq))
 }
 
 /// Decodes what the store gives out.

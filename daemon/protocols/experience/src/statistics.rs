@@ -81,6 +81,11 @@ impl Row {
         Self { seq, ..self }
     }
 
+    /// Returns what it used with success.
+    pub(crate) fn succeeded(&self) -> impl Iterator<Item = &Key> {
+        self.uses.iter().filter(|used| used.halves == 2).map(|used| &used.thing)
+    }
+
     /// The memory that it takes, with its place in the tables.
     fn bytes(&self) -> usize {
         2 * size_of::<Self>() + size_of::<Use>() * self.uses.len() + 64

@@ -11,7 +11,7 @@ use serde_json::json as js;
 
 use crate::health::Indexer;
 use crate::ids::Tenant;
-use crate::testing::{Received, Rig, caller, message, record, with};
+use crate::testing::{Received, Rig, by_intent, caller, message, record, with};
 use crate::{EXPERIENCE, ExperienceSettings, RECORD};
 
 fn target(task: &str) -> Ref {
@@ -138,6 +138,32 @@ fn what_counts_is_the_same_before_and_after_a_restart() {
     let before = uses(&rig.by_intent("dock robot"));
     let rig = rig.again();
     assert_eq!((before, uses(&rig.by_intent("dock robot"))), (2, 2));
+}
+
+#[test]
+fn experiences_are_found_when_somebody_forgot_what_they_refer_to() {
+    let rig = Rig::new();
+    rig.record(&record("t-1"));
+    let elsewhere = message(&json::to_string(&record("t-1")), &[]);
+    rig.ask(&RECORD, &caller(Some("b")), elsewhere);
+    let home = Tenant::new("default").entity();
+    rig.engine.execute(Change::Forget(vec![home.clone()])).unwrap();
+    let total = |told: &Received| told.body["metadata"]["total_experiences"].clone();
+    let told = rig.by_intent("dock robot");
+    assert_eq!((total(&told), uses(&told)), (1.into(), 1));
+    let narrowed = by_intent("dock robots")
+        .replace(r#""deadline_ms""#, r#""context":{"domain":"general"},"deadline_ms""#);
+    assert_eq!(total(&rig.hints(&narrowed)), 1);
+    let narrowed = narrowed.replace("general", "code");
+    assert_eq!(rig.hints(&narrowed).status, 404);
+    let rig = rig.again();
+    let told = rig.by_intent("dock robot");
+    assert_eq!((total(&told), uses(&told)), (1.into(), 1), "counted anew");
+    let told = rig.record(&record("t-2"));
+    assert_eq!(told.body["metadata"]["related_experiences"][0], "exp_672fd682598d");
+    assert!(rig.engine.live_version(&home).is_some(), "it is made again");
+    let told = rig.by_intent("dock the robot");
+    assert_eq!((total(&told), uses(&told)), (2.into(), 2));
 }
 
 #[test]

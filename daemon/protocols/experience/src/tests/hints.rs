@@ -242,6 +242,33 @@ fn what_an_answer_rests_on_counts_as_used() {
     assert_eq!((count("t-1"), count("t-2")), (Some(1), None));
 }
 
+#[test]
+fn hints_that_are_taken_are_counted() {
+    use omird_router::Exchange as _;
+    let rig = Rig::new();
+    let counts = || {
+        let counts = rig.experiences.counts();
+        counts.iter().map(|count| count.count).collect::<Vec<u64>>()
+    };
+    rig.record(&record("t-1"));
+    assert_eq!(counts(), [0, 0]);
+    // Two nodes and three patterns, and the same from the kept answer.
+    let (first, again) = (rig.by_intent("dock robot"), rig.by_intent("dock robot"));
+    assert_eq!(first.refs(), again.refs());
+    assert_eq!((first.refs().len(), counts()), (5, vec![5, 0]));
+    // A node of two fails; a replay and an update are no later experience.
+    rig.record(&record("t-1"));
+    let updated = with(record("t-1"), "/title", "Dock again");
+    let asked = message(&json::to_string(&updated), &[("on_duplicate", "update")]);
+    assert_eq!(rig.ask(&RECORD, &caller(None), asked).body["status"], "updated");
+    assert_eq!(counts(), [5, 0]);
+    let elsewhere = message(&json::to_string(&record("t-2")), &[]);
+    rig.ask(&RECORD, &caller(Some("b")), elsewhere);
+    assert_eq!(counts(), [5, 0], "of another tenant");
+    rig.record(&record("t-2"));
+    assert_eq!(counts(), [5, 4]);
+}
+
 /// The robot stands somewhere in the map.
 struct Somewhere(std::sync::Mutex<[f64; 2]>);
 
@@ -284,6 +311,41 @@ fn the_place_rides_along_and_hints_are_asked_near_it() {
     assert_eq!(near(&[("near", "25,2"), ("frame", "lost")]).status, 400);
     assert_eq!(near(&[("near", "25")]).status, 400);
     assert_eq!(rig.by_intent("dock robot").body["metadata"]["total_experiences"], 2);
+}
+
+/// A robot without a graph of ROS says where it was.
+#[test]
+fn the_place_of_a_task_is_stated_beside_its_record() {
+    let settings =
+        ExperienceSettings { robot_frame: Some("base_link".into()), ..Default::default() };
+    let rig = Rig::with(settings);
+    let at = |task: &str, place: &str| {
+        let body = json::to_string(&record(task));
+        rig.ask(&RECORD, &caller(None), message(&body, &[("at", place)]))
+    };
+    let near = |place: &str| {
+        rig.ask(&HINTS, &caller(None), message(&by_intent("dock robot"), &[("near", place)]))
+    };
+    let tasks = |told: &crate::testing::Received| told.hint("nav2")["metadata"]["tasks"].clone();
+    assert_eq!(at("t-1", "1,2").status, 200);
+    assert_eq!(at("t-2", "50, 2, 0.5").status, 200);
+    assert_eq!(tasks(&near("1.5,2")), js!(["t-1"]));
+    assert_eq!(tasks(&near("50,2,0.4")), js!(["t-2"]));
+    assert_eq!(near("25,2").status, 404);
+    // The same again is a replay, wherever it is said to have been; a place that is none is refused and stores nothing.
+    assert_eq!(at("t-1", "50,2").body["status"], "recorded");
+    assert_eq!(tasks(&near("1.5,2.1")), js!(["t-1"]));
+    for wrong in ["1", "1,2,3,4", "a,b", "1,nan", ""] {
+        let told = at("t-3", wrong);
+        assert_eq!((told.status, &told.body["error"]["code"]), (400, &js!("INVALID_RECORD")));
+    }
+    assert_eq!(rig.by_intent("dock robot").body["metadata"]["total_experiences"], 2);
+    // What is stated counts, and not where the robot stands.
+    let robot = std::sync::Arc::new(Somewhere(std::sync::Mutex::new([-9.0, 0.0])));
+    rig.engine.follow_frames(robot);
+    assert_eq!(at("t-4", "80,80").status, 200);
+    assert_eq!(tasks(&near("80,80")), js!(["t-4"]));
+    assert_eq!(near("-9,0").status, 404);
 }
 
 #[test]
