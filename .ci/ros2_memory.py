@@ -13,6 +13,8 @@ import struct
 import sys
 import tempfile
 import time
+import urllib.error
+import urllib.request
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from omird_process import free_port, running  # noqa: E402
@@ -51,11 +53,14 @@ def main(program):
         config = pathlib.Path(folder) / "omird.toml"
         config.write_text(CONFIG)
         listen = f"tcp/127.0.0.1:{port}"
-        with running(program, "--config", config, "--data", f"{folder}/data", "--listen", listen):
-            meets({"router_ip": "127.0.0.1", "router_port": port, "domain_id": 0}, folder)
+        words = ["--config", config, "--data", f"{folder}/data", "--listen", listen, "--http", "127.0.0.1:0"]
+        with running(program, *words, told=(line := [])):
+            told = dict(word.split("=", 1) for word in line[0].split()[1:])
+            at = {"router_ip": "127.0.0.1", "router_port": port, "domain_id": 0}
+            meets(at, folder, f"http://{told['http']}/api/v0")
 
 
-def meets(at, folder):
+def meets(at, folder, experience):
     import zenoh_ros2_sdk as sdk
     from zenoh_ros2_sdk.discovery import get_service_names_and_types
     from zenoh_ros2_sdk.qos import QosDurability, QosProfile
@@ -97,7 +102,8 @@ def meets(at, folder):
     bundle = clients["Export"].call(filter=empty_filter())
     assert json.loads(bundle.bundle)["resourceType"] == "Bundle" and bundle.count == 1, bundle
 
-    topics(at, recall, sdk, QosDurability, QosProfile)
+    token = pathlib.Path(folder, "data/keys/local.token").read_text().strip()
+    topics(at, recall, sdk, QosDurability, QosProfile, (experience, token))
     rebases(clients["Rebase"], recall)
     refuses(at, sdk)
     parameters(at, sdk)
@@ -172,7 +178,7 @@ def pose_of(store, kind):
     return zero(store, (2, kind))
 
 
-def topics(at, recall, sdk, QosDurability, QosProfile):
+def topics(at, recall, sdk, QosDurability, QosProfile, experience):
     from rosbags.typesys.base import Nodetype
     from zenoh_ros2_sdk.session import ZenohSession
 
@@ -257,8 +263,39 @@ def topics(at, recall, sdk, QosDurability, QosProfile):
     own = (dx * math.cos(-yaw) - dy * math.sin(-yaw), dx * math.sin(-yaw) + dy * math.cos(-yaw), 0.0)
     near = recall(near=own, frame="base_link", radius=0.3)
     assert any(name in h.resource.record[0].content for h in near), (name, near)
+    rides_along(*experience, (x, y))
     for publisher in (tf, tf_static, chatter, seen):
         publisher.close()
+
+
+def rides_along(url, token, place):
+    """A task is recorded where the robot stands, and hints are asked near there."""
+    def ask(path, body):
+        headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+        try:
+            request = urllib.request.Request(url + path, json.dumps(body).encode(), headers)
+            with urllib.request.urlopen(request, timeout=20) as answer:
+                return answer.status, json.load(answer)
+        except urllib.error.HTTPError as refused:
+            return refused.code, json.load(refused)
+
+    now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    record = {
+        "request_id": "r", "task_id": "dock", "title": "Dock at station 2", "result": {"summary": "docked", "success": True},
+        "nodes_used": [{"type": "tool", "ref": "nav2", "outcome": "success"}], "timestamps": {"started_at": now, "finished_at": now},
+    }
+    assert ask("/record", record)[0] == 200
+    hints = {"request_id": "h", "query_type": "intent", "intent": "dock", "deadline_ms": 5000}
+    near = "/hints?near={:.3f},{:.3f}&radius={}"
+    for path, status in [
+        (near.format(*place, 0.1), 200),
+        (near.format(place[0] + 3, place[1], 1), 404),
+        ("/hints?near=0,0&frame=base_link&radius=0.1", 200),
+        ("/hints?near=3,0&frame=base_link&radius=1", 404),
+    ]:
+        found = ask(path, hints)
+        assert found[0] == status, (path, found)
+    print("the pose of the robot rides along with a task")
 
 
 def rebases(client, recall):
