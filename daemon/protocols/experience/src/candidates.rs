@@ -25,6 +25,10 @@ use crate::service::{Service, decoded};
 const MOST: usize = 64;
 /// Less likeness is none.
 const LEAST_SIMILARITY: f64 = 0.05;
+/// Where the best agreement is less, words that no experience has are left out of the question.
+const ENOUGH: f64 = 0.3;
+/// Words of a question that are looked at one by one.
+const MOST_ASKED: usize = 24;
 /// Memories that are looked at where those of the tenant cannot be asked for alone.
 const MOST_SEEN: usize = 10_000;
 /// Memories of a pattern that are looked for at once.
@@ -130,9 +134,54 @@ struct Gathered<'s> {
 impl Gathered<'_> {
     /// Looks for those that are told of in these words.
     fn words(&mut self, text: &str) -> Result<(), Error> {
+        let before = self.found.candidates.len();
+        self.told_in(text, 1.0)?;
+        let found = self.found.candidates.iter().skip(before);
+        let best = found.map(|drawn| drawn.candidate.similarity).fold(0.0, f64::max);
+        if best >= ENOUGH || self.found.is_partial || self.found.candidates.len() >= MOST {
+            return Ok(());
+        }
+        // A word that no experience has is the rarest of all, and takes nearly all of the score: the more often a task was
+        // recorded, the less its own words count beside one such. It counts as one of the words of the question instead.
+        let mut words: Vec<&str> = text.split_whitespace().take(MOST_ASKED + 1).collect();
+        words.sort_unstable();
+        words.dedup();
+        if words.len() > MOST_ASKED {
+            return Ok(());
+        }
+        let all = words.len();
+        let mut known = Vec::with_capacity(all);
+        for word in words {
+            if Instant::now() >= self.search.deadline {
+                self.found.is_partial = true;
+                return Ok(());
+            }
+            if self.is_known(word)? {
+                known.push(word);
+            }
+        }
+        if known.is_empty() || known.len() == all {
+            return Ok(());
+        }
+        for drawn in self.found.candidates.drain(before..) {
+            self.seen.remove(&drawn.target);
+        }
+        self.told_in(&known.join(" "), known.len() as f64 / all as f64)
+    }
+
+    /// Looks for those that are told of in these words, whose agreement counts by `share`.
+    fn told_in(&mut self, text: &str, share: f64) -> Result<(), Error> {
         let query = Query { text: Some(text.into()), ..self.search.query(self.service) };
-        self.walk(&query, |hit, _| hit.part(ScorePart::Text).unwrap_or(0.0))?;
+        self.walk(&query, |hit, _| share * hit.part(ScorePart::Text).unwrap_or(0.0))?;
         Ok(())
+    }
+
+    /// Returns true if some memory that is looked at has this word.
+    fn is_known(&self, word: &str) -> Result<bool, Error> {
+        let query = self.search.query(self.service);
+        let query = Query { text: Some(word.to_owned()), explain: false, ..query };
+        let matches = self.service.engine.recall_each(&query, |_| ControlFlow::Break(()))?;
+        Ok(matches > 0)
     }
 
     /// Looks for those of these patterns. One that has all of them is as like as can be.

@@ -242,6 +242,27 @@ fn what_an_answer_rests_on_counts_as_used() {
     assert_eq!((count("t-1"), count("t-2")), (Some(1), None));
 }
 
+/// A robot docks every hour, and has never been asked politely.
+#[test]
+fn what_is_done_often_is_found_beside_a_word_that_nobody_knows() {
+    let rig = Rig::new();
+    let mut similarity = Vec::new();
+    for run in 0..80 {
+        rig.record(&record(&format!("run-{run}")));
+        if matches!(run, 0 | 20 | 79) {
+            let told = rig.by_intent("dock robot now please");
+            assert_eq!(told.status, 200, "after {run}: {}", told.body);
+            similarity.push(told.body["metadata"]["pattern_match_score"].as_f64().unwrap());
+            // Another answer next time than the one that is kept.
+            rig.clock.advance(Duration::from_secs(61));
+        }
+    }
+    assert!(similarity.iter().all(|found| (0.15..0.35).contains(found)), "{similarity:?}");
+    let exact = rig.by_intent("dock robot").body["metadata"]["pattern_match_score"].as_f64();
+    assert!(exact > similarity.last().copied(), "{exact:?}");
+    assert_eq!(rig.by_intent("zzz qqq").status, 404);
+}
+
 #[test]
 fn hints_that_are_taken_are_counted() {
     use omird_router::Exchange as _;
