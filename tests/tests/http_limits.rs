@@ -167,7 +167,7 @@ fn another_verb_is_refused_in_the_words_of_the_protocol() {
         ("POST /api/v0/health", "METHOD_NOT_ALLOWED", "GET,HEAD"),
         ("GET /manifesto/v1/worlds", "METHOD_NOT_ALLOWED", "POST"),
         ("DELETE /manifesto/v1/worlds/a", "METHOD_NOT_ALLOWED", "GET,HEAD"),
-        ("PATCH /omir/v1/status", "INVALID_QUERY", "GET,HEAD,POST"),
+        ("PATCH /omir/v1/status", "INVALID_QUERY", "POST,GET,HEAD"),
     ] {
         let refused = line.ask(request(what, "X-Request-ID: mine\r\n", b""));
         assert_eq!((refused.status, &refused.json()["code"]), (405, &json!(code)), "{what}");
@@ -178,12 +178,14 @@ fn another_verb_is_refused_in_the_words_of_the_protocol() {
     }
     let allowed = line.ask(request("OPTIONS /api/v0/record", "", b""));
     assert_eq!((allowed.status, allowed.header("allow")), (204, Some("POST")));
-    let unread = line.ask(request(
-        "POST /api/v0/record",
-        &format!("{}Content-Type: text/plain\r\n", rig.token()),
-        b"{}",
-    ));
-    assert_eq!((unread.status, &unread.json()["code"]), (415, &json!("UNSUPPORTED_MEDIA_TYPE")));
+    for kind in ["text/plain", "application/json; charset=latin-1"] {
+        let headers = format!("{}Content-Type: {kind}\r\n", rig.token());
+        let unread = line.ask(request("POST /api/v0/record", &headers, b"{}"));
+        let code = json!("UNSUPPORTED_MEDIA_TYPE");
+        assert_eq!((unread.status, &unread.json()["code"]), (415, &code), "{kind}");
+    }
+    let headers = format!("{}Content-Type: Application/JSON;Charset=\"UTF-8\"\r\n", rig.token());
+    assert_eq!(line.ask(request("POST /api/v0/record", &headers, b"{}")).status, 400);
 }
 
 #[test]

@@ -76,7 +76,14 @@ fn stated(headers: &HeaderMap) -> Result<String, Refused> {
         return Err(unsupported("there is more than one Content-Type".to_owned()));
     }
     let text = kind.and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let essence = text.split(';').next().unwrap_or_default();
+    let mut parts = text.split(';');
+    let essence = parts.next().unwrap_or_default();
+    let named = parts.filter_map(|part| part.split_once('='));
+    let mut charsets = named.filter(|(name, _)| name.trim().eq_ignore_ascii_case("charset"));
+    let is_other = |set: &str| !set.trim().trim_matches('"').eq_ignore_ascii_case("utf-8");
+    if let Some((_, other)) = charsets.find(|(_, set)| is_other(set)) {
+        return Err(unsupported(format!("charset {}: texts are UTF-8 here", other.trim())));
+    }
     Ok(essence.trim().to_ascii_lowercase())
 }
 
