@@ -71,21 +71,23 @@ enum Decision {
 
 /// Works on a request.
 pub(crate) fn record(service: &Arc<Service>, admitted: Admitted, message: Message, reply: Reply) {
+    let tenant = parameters::tenant(admitted.caller());
+    let read = CheckedRecord::read(&message.body, tenant, &service.settings, &service.key);
+    let CheckedRecord { report, record } = match read {
+        Ok(read) => read,
+        Err(rejected) => return reject(service, admitted, &message, rejected, reply),
+    };
+    // After the message, so that the answer can name it.
     let stated = match Recorded::of(&message) {
         Ok(stated) => stated,
         Err(fault) => {
-            let rejected = Rejected { fault, request_id: None, task_id: String::new() };
+            let (request_id, task_id) = (Some(report.request_id), report.task_id);
+            let rejected = Rejected { fault, request_id, task_id };
             return reject(service, admitted, &message, rejected, reply);
         }
     };
-    let tenant = parameters::tenant(admitted.caller());
-    match CheckedRecord::read(&message.body, tenant, &service.settings, &service.key) {
-        Ok(CheckedRecord { report, record }) => {
-            let (service, body) = (service.clone(), message.body);
-            Job { service, admitted, body, report, stated, reply, tries: 0 }.decide(record);
-        }
-        Err(rejected) => reject(service, admitted, &message, rejected, reply),
-    }
+    let (service, body) = (service.clone(), message.body);
+    Job { service, admitted, body, report, stated, reply, tries: 0 }.decide(record);
 }
 
 fn reject(

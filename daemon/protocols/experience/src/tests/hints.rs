@@ -359,6 +359,7 @@ fn the_place_of_a_task_is_stated_beside_its_record() {
     for wrong in ["1", "1,2,3,4", "a,b", "1,nan", ""] {
         let told = at("t-3", wrong);
         assert_eq!((told.status, &told.body["error"]["code"]), (400, &js!("INVALID_RECORD")));
+        assert_eq!((&told.body["request_id"], &told.body["task_id"]), (&js!("r1"), &js!("t-3")));
     }
     assert_eq!(rig.by_intent("dock robot").body["metadata"]["total_experiences"], 2);
     // What is stated counts, and not where the robot stands.
