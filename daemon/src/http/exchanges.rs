@@ -53,11 +53,11 @@ pub(super) fn refusing_others(
     method: &'static Method,
 ) -> MethodRouter<Arc<Context>> {
     routes.fallback(async move |State(context): State<Arc<Context>>, headers: HeaderMap| {
-        not_taken(&context, method, &headers).await
+        not_taken(&context, method, &headers)
     })
 }
 
-async fn not_taken(
+fn not_taken(
     context: &Context,
     method: &'static Method,
     headers: &HeaderMap,
@@ -65,7 +65,8 @@ async fn not_taken(
     let error = Error::new(Code::InvalidQuery, NOT_TAKEN);
     let status = StatusCode::METHOD_NOT_ALLOWED.as_u16();
     let why = Denial::Transport { status, error };
-    let denied = Denied { method, why, request_id: request_id(headers), rate: None };
+    let request_id = named(headers, REQUEST_ID);
+    let denied = Denied { method, why, request_id, rate: None };
     let mut response = sent(exchange_of(context, method)?.refuse(&denied), None);
     response.extensions_mut().insert(Worded);
     Ok(response)
