@@ -36,7 +36,7 @@ pub struct Asks {
 }
 
 /// Metres that a cell has where none are stated.
-pub const DEFAULT_CELL: f64 = 1.0;
+pub(crate) const DEFAULT_CELL: f64 = 1.0;
 
 /// Matches are counted by one of these.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
