@@ -8,6 +8,7 @@
 //! again with a hidden first argument (see `process`).
 
 mod compass;
+mod compass_quality;
 mod echo;
 mod experience;
 mod http;
@@ -46,6 +47,9 @@ fn main() -> ExitCode {
         Some(experience::NAME) => {
             finish(experience::run(&experience::Options::parse_from(std::env::args().skip(1))))
         }
+        Some(compass_quality::NAME) => finish(compass_quality::run(
+            &compass_quality::Options::parse_from(std::env::args().skip(1)),
+        )),
         Some(waits::NAME) => {
             finish(waits::run(&waits::Options::parse_from(std::env::args().skip(1))))
         }
