@@ -294,7 +294,7 @@ mod tests {
 
     impl ModelClient for Fake {
         fn post(&self, _: &str, _: Vec<u8>, _: Instant) -> Result<Vec<u8>, ModelFault> {
-            let next = self.0.lock().unwrap().remove(0);
+            let next = self.0.lock().remove(0);
             next.map_err(|reached| ModelFault { reached, message: "down".to_owned() })
         }
     }
@@ -305,7 +305,7 @@ mod tests {
         let settings = Settings::default();
         let question = Question::of(&settings, &sources(), 20).unwrap();
         let answer = Model::new(fake.clone()).ask(&settings, &question);
-        let left = fake.0.lock().unwrap().len();
+        let left = fake.0.lock().len();
         (answer, left)
     }
 
@@ -337,7 +337,7 @@ mod tests {
         let question = Question::of(&settings, &sources(), 20).unwrap();
         assert!(model.ask(&settings, &question).is_err());
         assert!(model.ask(&settings, &question).unwrap_err().message.contains("a moment ago"));
-        assert_eq!(fake.0.lock().unwrap().len(), 1);
+        assert_eq!(fake.0.lock().len(), 1);
     }
 
     #[test]
