@@ -26,6 +26,7 @@ mod opposites;
 mod quality;
 mod sentences;
 mod similarity;
+mod statement;
 mod stems;
 mod stop_words;
 mod summary;

@@ -5,8 +5,8 @@
 //!
 //! 1. Passages are split into sentences ([`sentences`](crate::sentences())). Of equal ones the first counts.
 //! 2. A sentence is critical if it states a constraint, or its passage is critical.
-//! 3. The budget is given, or it is max(16, ⌊input tokens / ratio⌋).
-//! 4. Score = 0.45 · centrality + 0.20 · position + 0.20 · cue + 0.15 · relevance.
+//! 3. The budget is given, or it is max(48, ⌊input tokens / ratio⌋).
+//! 4. Score = 0.45 · centrality + 0.20 · position + 0.20 · cue + 0.15 · relevance + 0.60 · statement.
 //! 5. The best is taken, less 0.7 · its largest overlap with what is taken, while it fits. What does not fit is skipped.
 //!
 //! | part of the score | value |
@@ -15,6 +15,7 @@
 //! | position | 1 for the first and the last sentence of its passage, else ½ |
 //! | cue | 1 with an outcome word or a constraint word, else 0 |
 //! | relevance | that of its passage |
+//! | statement | how much it states, by its words and its shape (`statement.rs`), 0 to 1 |
 //! | overlap | share of its stems that one taken sentence has |
 //!
 //! Sentences of stop words alone are left out unless they are critical. Sentences are joined by a space, or by a newline
@@ -25,6 +26,7 @@ mod select;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+use crate::statement::statement;
 use crate::work::steps;
 use crate::{Language, TokenCounter, constraint_cue, outcome_cue, sentences};
 use select::{Candidate, select};
@@ -33,7 +35,7 @@ use select::{Candidate, select};
 pub const EXTRACT_1: &str = "extract-1";
 
 /// The least budget that a ratio gives, in tokens.
-const MIN_BUDGET: usize = 16;
+const MIN_BUDGET: usize = 48;
 
 /// One text of the source.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -238,7 +240,8 @@ impl<'c> Summarizer<'c> {
                 };
                 let score = 0.20 * if is_end { 1.0 } else { 0.5 }
                     + 0.20 * f64::from(u8::from(has_cue))
-                    + 0.15 * relevance;
+                    + 0.15 * relevance
+                    + 0.60 * statement(text);
                 found.push(Candidate {
                     extract: Extract { passage: index, text, is_critical },
                     order: found.len(),
