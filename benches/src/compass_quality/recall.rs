@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use omird_protocol_compass::Settings;
+use omird_protocol_compass::CompassSettings as Settings;
 use serde_json::{Value, json};
 
 use crate::Result;

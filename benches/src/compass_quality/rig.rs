@@ -7,7 +7,7 @@ use std::time::Instant;
 use omir_core::instant::Timestamp;
 use omird_engine::testing::{TestClock, parts};
 use omird_engine::{Engine, Parts};
-use omird_protocol_compass::{AGENT, Compass, JSONRPC, OPERATOR, Settings};
+use omird_protocol_compass::{AGENT, Compass, CompassSettings as Settings, JSONRPC, OPERATOR};
 use omird_router::testing::Facts;
 use omird_router::{Caller, Exchange, Incoming, Message, Router, Scopes};
 use parking_lot::Mutex;
@@ -54,7 +54,7 @@ impl Rig {
         let clock = TestClock::new();
         let parts = Parts { clock: clock.clone(), ..parts(folder.path()) };
         let engine = Engine::open(parts, &mut |_| {}).map_err(|e| format!("no engine: {e}"))?;
-        let compass = Compass::new(&engine, Settings::default());
+        let compass = Compass::new(&engine, Settings::default(), None);
         let policy = Facts { most: MOST_BYTES, ..Facts::default() };
         let router = Router::new(policy, []);
         Ok(Self { clock, engine, router, compass, _folder: folder })
@@ -62,7 +62,7 @@ impl Rig {
 
     /// Asks by other settings from now on.
     pub fn set(&mut self, settings: Settings) {
-        self.compass = Compass::new(&self.engine, settings);
+        self.compass = Compass::new(&self.engine, settings, None);
     }
 
     /// Lets it be that instant.
@@ -91,6 +91,7 @@ impl Rig {
             body: body.into_bytes(),
             parameters: Vec::new(),
             request_id: None,
+            trace_id: None,
             began: Instant::now(),
         };
         let told = Arc::new(Mutex::new(None));
@@ -153,6 +154,12 @@ impl Rig {
         }
         if stages == Stages::Marked {
             params["stage_type"] = json!(turn.stage);
+        }
+        if stages == Stages::Detected && turn.n > 1 {
+            let said = json!({
+                "task_id": task.id, "content": turn.text, "recent_actions": turn.actions, "apply": true,
+            });
+            self.ask("memory.detect_stage_transition", &said)?;
         }
         put(&mut params, "corrects_error_id", corrects.map(Value::from));
         self.ask("memory.store", &params)

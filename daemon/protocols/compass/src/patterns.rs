@@ -12,8 +12,13 @@ use crate::words::{ErrorType, PatternType, Word};
 const SEQUENCE_WINDOW: usize = 10;
 /// Times that a pair must come.
 const PAIR_OFTEN: usize = 2;
-/// The similarity of circumstances that are alike.
-const ALIKE: f64 = 0.6;
+/// The mean likeness from which on errors are of one situation. It and the weights below were fitted to the part of
+/// `benches/data/compass` that is there for it.
+const ALIKE: f64 = 0.07;
+/// The weight of what was done about an error, beside 1 for what happened and where.
+const RECOVERY_WEIGHT: f64 = 0.7;
+/// What errors of one type are more alike than by their words, and those of two types less.
+const TYPE_WEIGHT: f64 = 0.04;
 /// Errors whose circumstances are compared.
 const MOST_COMPARED: usize = 200;
 
@@ -133,35 +138,111 @@ fn sequences(errors: &[&ErrorRecord]) -> Vec<Repeated> {
         .collect()
 }
 
-/// Alike circumstances.
+/// One situation: errors with a context whose words are alike, all in all. Groups are joined, the likest two first, while the
+/// mean likeness of their errors is enough (average linkage).
 fn circumstances(errors: &[&ErrorRecord]) -> Vec<Repeated> {
-    let of = |error: &&ErrorRecord| {
-        let said = error.context_when_occurred.as_deref()?;
-        let words = StemSet::of(LANGUAGE, said);
-        (!words.is_empty()).then_some(words)
-    };
-    let last = &errors[errors.len().saturating_sub(MOST_COMPARED)..];
-    let mut groups: Vec<(StemSet, Vec<&ErrorRecord>)> = Vec::new();
-    for error in last {
-        let Some(words) = of(error) else { continue };
-        match groups.iter_mut().find(|(first, _)| first.jaccard(&words) >= ALIKE) {
-            Some((_, group)) => group.push(error),
-            None => groups.push((words, vec![error])),
+    let with_context: Vec<&ErrorRecord> = errors
+        .iter()
+        .copied()
+        .filter(|error| error.context_when_occurred.as_deref().is_some_and(says_something))
+        .collect();
+    let last = &with_context[with_context.len().saturating_sub(MOST_COMPARED)..];
+    let mut groups: Vec<Vec<usize>> = (0..last.len()).map(|at| vec![at]).collect();
+    // The sum of the likenesses of the errors of two groups; those of a group that is gone are not looked at.
+    let mut sums = likenesses(last);
+    while let Some((mean, one, other)) = likest(&groups, &sums) {
+        if mean < ALIKE {
+            break;
+        }
+        let gone = std::mem::take(&mut groups[other]);
+        groups[one].extend(gone);
+        for at in 0..sums.len() {
+            let more = sums[at][other];
+            sums[at][one] += more;
+            sums[one][at] = sums[at][one];
         }
     }
-    groups
-        .into_iter()
-        .filter(|(_, group)| group.len() >= 2)
-        .map(|(_, group)| {
-            let mut kinds: Vec<ErrorType> = group.iter().map(|error| error.error_type).collect();
-            kinds.sort();
-            kinds.dedup();
-            let said = group[0].context_when_occurred.as_deref().unwrap_or_default();
-            let description =
-                format!("{} errors came under alike circumstances: {said}", group.len());
-            repeated(PatternType::Context, kinds, &group, description)
-        })
-        .collect()
+    let mut found: Vec<Repeated> = Vec::new();
+    for mut group in groups.into_iter().filter(|group| group.len() >= 2) {
+        group.sort_unstable();
+        let group: Vec<&ErrorRecord> = group.into_iter().map(|at| last[at]).collect();
+        let mut kinds: Vec<ErrorType> = group.iter().map(|error| error.error_type).collect();
+        kinds.sort();
+        kinds.dedup();
+        let said = group[0].context_when_occurred.as_deref().unwrap_or_default();
+        let description = format!("{} errors came under alike circumstances: {said}", group.len());
+        found.push(repeated(PatternType::Context, kinds, &group, description));
+    }
+    found
+}
+
+fn says_something(text: &str) -> bool {
+    !StemSet::of(LANGUAGE, text).is_empty()
+}
+
+/// Returns the two groups whose errors are the likest in the mean, the earlier one first.
+fn likest(groups: &[Vec<usize>], sums: &[Vec<f64>]) -> Option<(f64, usize, usize)> {
+    let mut best: Option<(f64, usize, usize)> = None;
+    for (one, first) in groups.iter().enumerate().filter(|(_, group)| !group.is_empty()) {
+        for (other, second) in groups.iter().enumerate().skip(one + 1) {
+            if second.is_empty() {
+                continue;
+            }
+            let mean = sums[one][other] / (first.len() * second.len()) as f64;
+            if best.is_none_or(|(most, ..)| mean > most) {
+                best = Some((mean, one, other));
+            }
+        }
+    }
+    best
+}
+
+/// Returns how alike errors are, each with each: the cosine of their weighted stems, a little more if they are of one type and
+/// less if not. A stem weighs by how few of the errors have it; numbers are readings and do not count.
+fn likenesses(errors: &[&ErrorRecord]) -> Vec<Vec<f64>> {
+    let mut stems: Vec<BTreeMap<String, f64>> = Vec::with_capacity(errors.len());
+    let mut holding: BTreeMap<String, usize> = BTreeMap::new();
+    for error in errors {
+        let parts = [
+            (Some(error.error_description.as_str()), 1.0),
+            (error.context_when_occurred.as_deref(), 1.0),
+            (error.recovery_action.as_deref(), RECOVERY_WEIGHT),
+        ];
+        let mut own: BTreeMap<String, f64> = BTreeMap::new();
+        for (text, weight) in parts {
+            LANGUAGE.stems(text.unwrap_or_default(), |stem| {
+                if stem.len() > 1 && !stem.starts_with(|c: char| c.is_ascii_digit()) {
+                    let known = own.entry(stem.to_owned()).or_insert(weight);
+                    *known = known.max(weight);
+                }
+            });
+        }
+        own.keys().for_each(|stem| *holding.entry(stem.clone()).or_default() += 1);
+        stems.push(own);
+    }
+    let rare = |stem: &str| {
+        let holding = holding.get(stem).copied().unwrap_or(1) as f64;
+        ((1.0 + errors.len() as f64) / holding).ln()
+    };
+    for own in &mut stems {
+        let length =
+            own.iter().map(|(stem, weight)| (weight * rare(stem)).powi(2)).sum::<f64>().sqrt();
+        own.iter_mut()
+            .for_each(|(stem, weight)| *weight *= rare(stem) / length.max(f64::MIN_POSITIVE));
+    }
+    let mut all = vec![vec![0.0; errors.len()]; errors.len()];
+    for one in 0..errors.len() {
+        for other in 0..one {
+            let shared = stems[one]
+                .iter()
+                .filter_map(|(stem, weight)| Some(weight * stems[other].get(stem)?));
+            let same = errors[one].error_type == errors[other].error_type;
+            let likeness = shared.sum::<f64>() + if same { TYPE_WEIGHT } else { -TYPE_WEIGHT };
+            all[one][other] = likeness;
+            all[other][one] = likeness;
+        }
+    }
+    all
 }
 
 #[cfg(test)]

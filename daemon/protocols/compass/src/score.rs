@@ -76,6 +76,11 @@ impl Parts {
     }
 }
 
+/// Returns how well a memory answers a question, of which it has the share `text`, beside the best answer that there is.
+pub(crate) fn similarity(text: f64, best: f64) -> f64 {
+    if best > 0.0 { (text / best).clamp(0.0, 1.0) } else { 0.0 }
+}
+
 /// Returns how lately a memory was used, or came to be.
 pub(crate) fn recency(hours: f64) -> f64 {
     // What lies ahead counts as now.
@@ -148,34 +153,52 @@ pub(crate) fn class(memory: MemoryType) -> (Option<Kind>, Option<ExperienceType>
     }
 }
 
-/// The errors of a task lately.
+/// The errors of a task lately, each with how much a question has to do with it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RecentErrors {
-    ids: Vec<String>,
-    words: Vec<StemSet>,
+    all: Vec<RecentError>,
+}
+
+#[derive(Debug, Clone)]
+struct RecentError {
+    id: String,
+    words: StemSet,
+    /// From 0 to 1; 1 for the error that the question has most to do with, and for each one where there is no question.
+    weight: f64,
 }
 
 impl RecentErrors {
-    /// Takes errors by their ids and texts.
-    pub(crate) fn of<'a>(errors: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
-        let mut all = Self::default();
-        for (id, text) in errors {
-            all.ids.push(id.to_owned());
-            all.words.push(StemSet::of(Language::English, text));
-        }
-        all
+    /// Takes errors by their ids and texts. One that shares no word with the question counts for nothing.
+    pub(crate) fn of<'a>(
+        query: Option<&str>,
+        errors: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> Self {
+        let asked = query.map(|query| StemSet::of(Language::English, query));
+        let mut all: Vec<RecentError> = errors
+            .into_iter()
+            .map(|(id, text)| {
+                let words = StemSet::of(Language::English, text);
+                let weight = asked.as_ref().map_or(1.0, |asked| asked.contained_in(&words));
+                RecentError { id: id.to_owned(), words, weight }
+            })
+            .collect();
+        let most = all.iter().map(|error| error.weight).fold(0.0, f64::max);
+        all.retain(|error| error.weight > 0.0);
+        all.iter_mut().for_each(|error| error.weight /= most);
+        Self { all }
     }
 
     /// Returns how much a memory has to do with them.
     pub(crate) fn relevance(&self, corrects: Option<&str>, content: &str) -> f64 {
-        if self.ids.is_empty() {
+        if self.all.is_empty() {
             return 0.0;
         }
-        if corrects.is_some_and(|error| self.ids.iter().any(|id| id == error)) {
-            return 1.0;
-        }
         let words = StemSet::of(Language::English, content);
-        self.words.iter().map(|error| error.jaccard(&words)).fold(0.0, f64::max)
+        let of = |error: &RecentError| {
+            let is_corrected = corrects.is_some_and(|id| id == error.id);
+            error.weight * if is_corrected { 1.0 } else { error.words.jaccard(&words) }
+        };
+        self.all.iter().map(of).fold(0.0, f64::max)
     }
 }
 
@@ -235,11 +258,19 @@ mod tests {
 
     #[test]
     fn errors_count_by_what_they_say() {
-        let errors = RecentErrors::of([("e1", "gripper slipped on the wet cup")]);
+        let errors = RecentErrors::of(None, [("e1", "gripper slipped on the wet cup")]);
         assert_eq!(errors.relevance(Some("e1"), "anything"), 1.0);
         let alike = errors.relevance(None, "the gripper slipped");
         assert!(alike > 0.3 && alike < 1.0, "{alike}");
         assert_eq!(errors.relevance(Some("e2"), "charging"), 0.0);
         assert_eq!(RecentErrors::default().relevance(Some("e1"), "x"), 0.0);
+    }
+
+    #[test]
+    fn errors_count_by_the_question() {
+        let all = [("e1", "gripper slipped on the wet cup"), ("e2", "the dock was taken")];
+        let errors = RecentErrors::of(Some("why did the gripper slip"), all);
+        assert_eq!(errors.relevance(Some("e1"), "anything"), 1.0);
+        assert_eq!(errors.relevance(Some("e2"), "the dock was taken"), 0.0, "of another matter");
     }
 }

@@ -3,8 +3,11 @@
 //! The strongest signal counts, if it is strong enough and of another type than the current stage. Two of equal weight that
 //! name different types say nothing.
 
+mod wording;
+
 use omir_core::value::{Map, Value};
 
+pub(crate) use self::wording::Wording;
 use crate::words::{StageType, Word};
 
 /// The least weight that moves a task on.
@@ -29,6 +32,8 @@ pub(crate) enum Source {
     Time,
     /// Errors lately.
     Error,
+    /// The wording of the memory.
+    Wording,
 }
 
 impl Source {
@@ -39,6 +44,7 @@ impl Source {
             Self::Actions => "actions",
             Self::Time => "time",
             Self::Error => "error",
+            Self::Wording => "wording",
         }
     }
 }
@@ -160,6 +166,13 @@ pub(crate) fn erred(current: StageType, errors: usize) -> Option<Signal> {
     let is_one = current == StageType::Execution && errors >= MANY_ERRORS;
     let stage_type = StageType::Reflection;
     is_one.then_some(Signal { source: Source::Error, stage_type, weight: 0.5 })
+}
+
+/// Returns the signal of the wording of a memory, from 0.5 for one that barely speaks for another stage. It counts where no
+/// other signal says anything.
+pub(crate) fn worded(current: StageType, wording: Wording<'_>) -> Option<Signal> {
+    let (stage_type, lead) = wording.speaks_for(current)?;
+    Some(Signal { source: Source::Wording, stage_type, weight: ENOUGH + 0.09 * lead })
 }
 
 /// Returns the signal to follow, if there is one.

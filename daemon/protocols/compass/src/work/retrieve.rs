@@ -135,10 +135,14 @@ pub(crate) fn select(
         None => Vec::new(),
     };
     let recent = RecentErrors::of(
+        wanted.query,
         errors.iter().map(|error| (error.state.error_id.as_str(), error.record.content.as_str())),
     );
     let (now, _) = call.store.now();
-    let mut judged: Vec<Judged> = candidates(call, agent, task, &errors, wanted)?
+    let found = candidates(call, agent, task, &errors, wanted)?;
+    // The best answer of all counts fully: how much of a question is in it depends on how the question is put.
+    let best = found.iter().map(|sketch| sketch.text).fold(0.0, f64::max);
+    let mut judged: Vec<Judged> = found
         .into_iter()
         .filter(|sketch| wanted.archived || !sketch.memory.archived)
         .filter(|sketch| {
@@ -149,7 +153,10 @@ pub(crate) fn select(
             let written = Timestamp::parse(&memory.timestamp).ok();
             let since = sketch.last_access.or(written).unwrap_or(now);
             let parts = Parts {
-                sim: if wanted.query.is_some() { sketch.text } else { NO_QUERY },
+                sim: match wanted.query {
+                    Some(_) => score::similarity(sketch.text, best),
+                    None => NO_QUERY,
+                },
                 rec: score::recency(now.hours_since(since)),
                 freq: score::frequency(sketch.accesses),
                 stage: score::stage_relevance(memory, content, stage_type),
@@ -203,7 +210,7 @@ fn chosen(
     let is_due = |one: &Judged| {
         let memory = &one.sketch.memory;
         memory.is_critical
-            && one.parts.sim >= RELATED
+            && (wanted.query.is_none() || one.sketch.text >= RELATED)
             && task.is_some_and(|task| memory.task_id.as_deref() == Some(&*task.task_id))
     };
     // Only what answers the question counts: words, or what must not be missed.

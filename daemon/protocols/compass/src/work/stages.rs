@@ -7,7 +7,7 @@ use crate::compress::tokens;
 use crate::context::{Draft, Section, Worth};
 use crate::failure::Failure;
 use crate::names::Sort;
-use crate::stages::{self, Signal};
+use crate::stages::{self, Signal, Wording};
 use crate::state::{Memory, Stage, Task};
 use crate::store::{Batch, Kept, Search, retried};
 use crate::words::{StageType, TaskStatus, Word};
@@ -305,6 +305,11 @@ fn signals(
         all.extend(stages::lasted(note.stage_type, now.hours_since(began) * 3600.0));
     }
     all.extend(errors_lately(call, task)?);
+    // Wording is unsure: it speaks only where nothing else moves the task, and only to whoever asks.
+    if stages::decided(&all, note.stage_type).is_none() {
+        let actions = actions.unwrap_or_default();
+        all.extend(stages::worded(note.stage_type, Wording { content, actions, outcome: None }));
+    }
     all.sort_by(|a, b| b.weight.total_cmp(&a.weight));
     Ok(all)
 }

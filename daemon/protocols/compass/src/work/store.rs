@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use omir_core::instant::Timestamp;
 use omir_core::spatial::SpatialPose;
 use omir_core::value::{Map, Value};
-use omird_text::{Approx1, Passage, Summarizer, entities, facts, keywords, sentences};
+use omird_text::{Approx1, EntityKind, Passage, Summarizer, entities, facts, keywords, sentences};
 
 use crate::call::Call;
 use crate::compress::{LANGUAGE, tokens};
@@ -276,7 +276,10 @@ fn encode(call: &Call<'_>, wanted: &Wanted, now: Timestamp) -> Memory {
         all
     };
     let texts = |found: Vec<&str>, most| found.into_iter().take(most).map(str::to_owned).collect();
-    let named = entities(LANGUAGE, content, &[]).into_iter().map(|entity| entity.text);
+    // Readings and times are what memories of one thing differ in: they name nothing.
+    let is_name = |kind| !matches!(kind, EntityKind::Quantity | EntityKind::Time);
+    let named = entities(LANGUAGE, content, &[]).into_iter();
+    let named = named.filter(|entity| is_name(entity.kind)).map(|entity| entity.text);
     let named: Vec<String> = named.take(MOST_FACTS).map(str::to_owned).collect();
     Memory {
         tenant: call.store.tenant().to_owned(),
