@@ -414,3 +414,19 @@ fn a_field_outlives_the_handle_of_its_log() {
     both.sort_unstable();
     assert_eq!(seen, both);
 }
+
+#[test]
+fn a_daemon_that_may_not_write_is_read_beyond_its_lease() {
+    let rig = Rig::new();
+    rig.join(&["a"]);
+    let settings = omird_engine::Settings { read_only: true, ..(*rig.engine.settings()).clone() };
+    rig.engine.reconfigure(settings);
+    let scope = r#"{"scope":{"role":"r","max_units":1}}"#;
+    let ahead = envelope("far", "a", "ATTUNE", None, 1_000_000, scope);
+    let answer = rig.send(&with(4), &MESSAGE, &ahead, &[]);
+    assert_eq!(answer.status, 200);
+    assert!(number(&value(&answer.body), "/epoch") > 1_000_000);
+    assert!(number(&rig.attune("a", ""), "/epoch") > 1_000_001);
+    let (status, refused) = rig.ask_in("a", 4, None, "RECORD", &unit("x", ""));
+    assert_eq!((status, text(&refused, "/code")), (403, "UNAUTHORIZED"));
+}
