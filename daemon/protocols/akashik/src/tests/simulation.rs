@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::*;
 
 /// Seeds of a run; `AKASHIK_SEEDS` says otherwise.
-const SEEDS: u64 = 200;
+const SEEDS: u64 = 100;
 
 /// SplitMix64.
 struct Random(u64);
