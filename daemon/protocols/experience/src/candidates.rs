@@ -179,7 +179,7 @@ impl Gathered<'_> {
     /// Returns true if some memory that is looked at has this word.
     fn is_known(&self, word: &str) -> Result<bool, Error> {
         let query = self.search.query(self.service);
-        let query = Query { text: Some(word.to_owned()), explain: false, ..query };
+        let query = Query { text: Some(word.into()), explain: false, ..query };
         let matches = self.service.engine.recall_each(&query, |_| ControlFlow::Break(()))?;
         Ok(matches > 0)
     }
