@@ -48,7 +48,16 @@ fn distractors() -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).expect("a line is JSON")).collect()
 }
 
+/// Stores memories, and the entities of distractors, whose name stands behind the last dot.
 fn add(session: &Session, memories: Vec<Value>) {
+    let refs = memories.iter().flat_map(|memory| memory["entityRefs"].as_array().expect("a list"));
+    let ids = refs.filter_map(|entity| entity.as_str()?.strip_prefix("Entity/"));
+    let ids: BTreeSet<&str> = ids.filter(|id| id.starts_with("other-")).collect();
+    let entities = ids.iter().map(|id| {
+        let name = id.rsplit('.').next().unwrap_or(id);
+        json!({"resourceType": "Entity", "id": id, "name": name})
+    });
+    remember(session, &entities.collect::<Vec<_>>());
     let memories = memories.into_iter().map(|memory| {
         let refs = memory["entityRefs"].as_array().expect("a list").iter();
         json!({

@@ -39,6 +39,12 @@ pub fn check(world: &World, query: &Query, random: &mut Random) {
     let base = Query { include_forgotten: false, limit: Some(1000), offset: 0, ..query.clone() };
     let now = world.now();
     let matches: Vec<&Seen> = world.seen.iter().filter(|seen| seen.matches(&base, now)).collect();
+    // Nor is it there any more as of then.
+    let forgotten = world.seen.iter().filter(|seen| seen.is_forgotten).map(|seen| &seen.name);
+    let forgotten: BTreeSet<_> = forgotten.collect();
+    if matches.iter().any(|seen| forgotten.contains(&seen.name)) {
+        return;
+    }
     let ask = |asks: Asks| reply(world, &Query { asks, ..base.clone() });
     let total = matches.len() as u64;
 
@@ -157,12 +163,12 @@ pub fn check(world: &World, query: &Query, random: &mut Random) {
         asks: Asks { history: true, cell: Some(cell), ..Asks::default() },
         ..base.clone()
     };
-    let mut sightings: Vec<&Seen> = world
-        .seen
-        .iter()
-        .filter(|seen| seen.frame.is_some() && seen.matches(&history, now))
-        .filter(|seen| seen.mentions.contains(&thing))
-        .collect();
+    let sighted = |seen: &&Seen| seen.frame.is_some() && seen.matches(&history, now);
+    if world.seen.iter().filter(sighted).any(|seen| forgotten.contains(&seen.name)) {
+        return;
+    }
+    let mut sightings: Vec<&Seen> =
+        world.seen.iter().filter(sighted).filter(|seen| seen.mentions.contains(&thing)).collect();
     sightings.sort_by_key(|seen| (seen.when, seen.recorded));
     let mut stays: Vec<(&Seen, Vec<&Seen>)> = Vec::new();
     for seen in sightings {
