@@ -139,7 +139,7 @@ pub(crate) fn attune(turn: &mut Turn<'_>, mut params: Params<'_>) -> Done {
             let score = memory.score.clamp(0.0, 1.0);
             if score >= scope.threshold {
                 let reason = "the robot remembers it".to_owned();
-                found.push(Found { score, reason, epoch: 0, what: What::Robot(memory) });
+                found.push(Found { score, reason, epoch: 0, what: What::Robot(Box::new(memory)) });
             }
         }
     }
@@ -178,7 +178,7 @@ struct Found<'a> {
 
 enum What<'a> {
     Unit(&'a str, &'a Kept),
-    Robot(RobotMemory),
+    Robot(Box<RobotMemory>),
 }
 
 impl Found<'_> {

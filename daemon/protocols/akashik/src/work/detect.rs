@@ -273,7 +273,7 @@ struct Claims {
 impl Claims {
     fn of(unit: &Unit) -> Self {
         let language = Language::English;
-        let said = sentences(&unit.content).into_iter().take(MOST_SENTENCES);
+        let said = sentences(&unit.content).take(MOST_SENTENCES);
         let said = said.map(|sentence| Claim::of(language, sentence)).collect();
         let assumed = unit.confidence.iter().flat_map(|confidence| &confidence.assumptions);
         let assumed = assumed.take(MOST_SENTENCES).map(|text| Claim::of(language, text));

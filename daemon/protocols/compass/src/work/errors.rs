@@ -113,7 +113,7 @@ fn prevent(
         let content = linked.record.content.as_str();
         let words: Vec<&str> = content.split_whitespace().take(MOST_WORDS).collect();
         let search = Search {
-            text: Some(words.join(" ").into()),
+            text: Some(words.join(" ")),
             newest: false,
             most: Some(MOST_COMPARED),
             ..Search::of(handle.clone())
