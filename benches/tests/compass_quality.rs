@@ -6,7 +6,7 @@ use std::process::Command;
 fn no_figure_is_worse_than_published() {
     let folder = tempfile::tempdir().expect("a folder");
     let done = Command::new(env!("CARGO_BIN_EXE_omird-bench"))
-        .args(["compass-quality", "--check", "--only", "names,patterns"])
+        .args(["compass-quality", "--check", "--only", "names,patterns,stages"])
         .env("TMPDIR", folder.path())
         .output()
         .expect("omird-bench runs");
