@@ -417,10 +417,13 @@ fn a_field_outlives_the_handle_of_its_log() {
 
 #[test]
 fn a_daemon_that_may_not_write_is_read_beyond_its_lease() {
-    let rig = Rig::new();
+    let mut rig = Rig::new();
     rig.join(&["a"]);
-    let settings = omird_engine::Settings { read_only: true, ..(*rig.engine.settings()).clone() };
-    rig.engine.reconfigure(settings);
+    rig.engine.stop();
+    let settings = omird_engine::Settings { read_only: true, ..omird_engine::Settings::default() };
+    let parts = Parts { clock: rig.clock.clone(), settings, ..parts(rig.dir.path()) };
+    rig.engine = Engine::open(parts, &mut |_| {}).unwrap();
+    rig.akashik = Akashik::new(&rig.engine);
     let scope = r#"{"scope":{"role":"r","max_units":1}}"#;
     let ahead = envelope("far", "a", "ATTUNE", None, 1_000_000, scope);
     let answer = rig.send(&with(4), &MESSAGE, &ahead, &[]);
