@@ -182,7 +182,6 @@ fn a_call_under_way_is_finished_at_a_stop() {
         protocols: &Protocols::over(engine, "r1"),
         data: folder.path(),
         readers: 2,
-        simulated: None,
         liveness: Liveness::new(Vec::new()),
         requests: Requests::default(),
     };
