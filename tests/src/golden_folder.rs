@@ -5,6 +5,7 @@
 //! newest. Sets are never altered; a change of a format adds one, as the README.md there says.
 
 pub mod lives;
+pub mod protocols;
 
 use std::fmt::Write as _;
 use std::fs;
@@ -77,6 +78,11 @@ impl Golden {
     /// The file with its answers.
     pub fn answers(&self) -> PathBuf {
         root().join(&self.set).join(format!("{}.answers", self.name))
+    }
+
+    /// The file with the replies of the protocols, of the life that is lived by way of them.
+    pub fn replies(&self) -> PathBuf {
+        root().join(&self.set).join(format!("{}.replies", self.name))
     }
 
     /// Unpacks the folder into `into`. A backup is restored: a robot whose card died gets its memory back so.

@@ -12,6 +12,7 @@ use omird::store::format::keys;
 use omird::store::{DeviceKey, device_key};
 use omird_tests::golden_folder::{
     self, Golden, asked_at, but_counts, clock_at, compare, files, found, lives, open, pack,
+    protocols,
 };
 use omird_tests::session::{DAWN, Session, TestClock};
 
@@ -75,6 +76,25 @@ fn every_golden_folder_is_answered_from_as_it_was_written() {
     all.iter().for_each(check);
 }
 
+#[test]
+fn what_protocols_stored_is_told_as_it_was() {
+    let all = golden_folder::all().expect("the golden folders are listed");
+    let lived: Vec<&Golden> = all.iter().filter(|golden| golden.name == protocols::NAME).collect();
+    assert!(!lived.is_empty(), "a life by way of the protocols is kept");
+    for golden in lived {
+        let what = format!("{}/{}", golden.set, golden.name);
+        let data = tempfile::tempdir().expect("a folder");
+        golden.unpack(data.path()).unwrap_or_else(|error| panic!("{what}: {error}"));
+        let asked = fs::read_to_string(golden.answers()).expect("there are answers");
+        let kept = fs::read_to_string(golden.replies()).expect("there are replies");
+        let session = open_at(data.path(), asked_at(&asked));
+        protocols::compare(&what, &kept, &session);
+        // And from a segment.
+        session.seal_now(std::time::Duration::from_secs(60)).expect("the disk is good");
+        protocols::compare(&format!("{what}, sealed"), &kept, &session);
+    }
+}
+
 /// Lives a life, and gives the moment at its end.
 fn live(name: &str, data: &Path) -> i64 {
     let (_, life) = lives::ALL.iter().find(|(known, _)| *known == name).expect("a life");
@@ -95,7 +115,9 @@ fn contents(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
 fn this_build_writes_the_newest_set_byte_for_byte() {
     let all = golden_folder::all().expect("the golden folders are listed");
     let newest = all.last().expect("there is a set").set.clone();
-    for (name, _) in lives::ALL.iter().filter(|(name, _)| *name != lives::INDEXED) {
+    // What a protocol writes may grow: its replies are compared instead.
+    let is_compared = |name: &str| name != lives::INDEXED && name != protocols::NAME;
+    for (name, _) in lives::ALL.iter().filter(|(name, _)| is_compared(name)) {
         let golden = Golden { set: newest.clone(), name: (*name).to_owned() };
         let kept = tempfile::tempdir().expect("a folder");
         golden.unpack_as_it_is(kept.path()).unwrap_or_else(|error| panic!("{name}: {error}"));
@@ -160,5 +182,8 @@ fn write_a_set() {
         golden.unpack(data.path()).unwrap_or_else(|error| panic!("{name}: {error}"));
         let session = open_at(data.path(), micros);
         fs::write(golden.answers(), found(&session, micros)).expect("it is written");
+        if name == protocols::NAME {
+            fs::write(golden.replies(), protocols::replies(&session)).expect("it is written");
+        }
     }
 }

@@ -432,3 +432,22 @@ proptest! {
         }
     }
 }
+
+/// As builds of 2026-11-23 wrote it. Robots have such files: this text is never altered.
+const KEPT: &str = r#"{"format": 1, "tokens": [{"grant": {"name": "planner", "scopes": ["akashik:agent"],
+    "tenant": "hall", "agents": ["a1", "a2"], "authority": 7, "expires": 1800000000, "rate": 5, "perHour": 100},
+    "sha256": "742293474d917cc49a08bd90075e29de8f5afeab0d6607835dd5df6dda797b52", "created": 1789000000},
+    {"grant": {"name": "viewer", "scopes": ["omir:read"]}, "sha256": "0000000000000000000000000000000000000000000000000000000000000000"}]}"#;
+
+#[test]
+fn tokens_that_earlier_builds_kept_are_in_force() {
+    let (dir, clock, access) = set_up();
+    fs::write(dir.path().join("keys/tokens.json"), KEPT).unwrap();
+    clock.pass(1000);
+    let caller =
+        access.identify("http", "omird_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA").unwrap();
+    assert_eq!((&*caller.name, caller.tenant.as_deref()), ("planner", Some("hall")));
+    assert_eq!(caller.agents.iter().map(|agent| &**agent).collect::<Vec<_>>(), ["a1", "a2"]);
+    assert!(caller.scopes.hold(AKASHIK));
+    assert!(!caller.scopes.hold(Scope::READ));
+}

@@ -20,7 +20,7 @@ use omird::engine::{
 use omird::store::format::{segment, wal};
 use omird::store::{backup, device_key};
 
-use super::open;
+use super::{open, protocols};
 use crate::session::{Session, TestClock};
 
 /// Lives a life in a data folder. The clock stands at its end afterwards.
@@ -34,7 +34,7 @@ pub const BACKUP: &str = "backup";
 pub const INDEXED: &str = "indexed";
 
 /// All lives, by name.
-pub const ALL: [(&str, Life); 8] = [
+pub const ALL: [(&str, Life); 9] = [
     ("log", log),
     ("segments", segments),
     (INDEXED, indexed),
@@ -43,6 +43,7 @@ pub const ALL: [(&str, Life); 8] = [
     ("clock", clock_unset),
     ("damaged", damaged),
     (BACKUP, backed_up),
+    (protocols::NAME, protocols::life),
 ];
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -70,7 +71,7 @@ pub fn settings() -> Settings {
 }
 
 /// A robot that lives in a data folder.
-struct Robot {
+pub(super) struct Robot {
     data: PathBuf,
     clock: Arc<TestClock>,
     session: Option<Session>,
@@ -78,7 +79,7 @@ struct Robot {
 }
 
 impl Robot {
-    fn new(data: &Path, clock: &Arc<TestClock>, keeps_index: bool) -> io::Result<Self> {
+    pub(super) fn new(data: &Path, clock: &Arc<TestClock>, keeps_index: bool) -> io::Result<Self> {
         device_key(data, || SECRET)?;
         let (data, clock) = (data.to_owned(), clock.clone());
         let mut robot = Self { data, clock, session: None, keeps_index };
@@ -98,7 +99,7 @@ impl Robot {
         Ok(())
     }
 
-    fn session(&self) -> &Session {
+    pub(super) fn session(&self) -> &Session {
         self.session.as_ref().expect("the daemon runs")
     }
 
@@ -110,7 +111,7 @@ impl Robot {
     }
 
     /// The data folder as it is now, with the daemon running, in the place of what a clean stop would leave.
-    fn kill(mut self) -> io::Result<()> {
+    pub(super) fn kill(mut self) -> io::Result<()> {
         // An answer does not wait for the witness of what it is about.
         self.wait();
         let kept = tempfile::tempdir()?;
@@ -152,7 +153,7 @@ impl Robot {
         self.session().run_task(Task::Accesses).unwrap_or_else(|error| panic!("{error}"));
     }
 
-    fn seal(&self) {
+    pub(super) fn seal(&self) {
         self.clock.advance(MINUTE);
         self.session().seal_now(MINUTE).unwrap_or_else(|why| panic!("{why}"));
     }

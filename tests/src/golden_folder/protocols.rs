@@ -16,7 +16,7 @@ use omir_core::value::{Map, Value};
 use omird::access::Access;
 use omird::engine::Engine;
 use omird::protocols::compass::{self, JSONRPC};
-use omird::protocols::experience::{self, EXPERIENCE, HINTS, RECORD};
+use omird::protocols::experience::{self, EXPERIENCE, HEALTH, HINTS, RECORD};
 use omird::protocols::manifesto::{self, EXISTS, GET, Keys, PROVE, PUT, VERIFY_PROOF};
 use omird::protocols::{ProtocolSettings, Protocols};
 use omird::router::{Caller, Incoming, Message, Method, Router, Scopes};
@@ -28,8 +28,9 @@ use crate::session::TestClock;
 pub const NAME: &str = "protocols";
 
 const MINUTE: Duration = Duration::from_secs(60);
-/// Members of replies that tell of the request, or rank by what other builds may weigh otherwise.
-const PASSING: [&str; 4] = ["meta", "metadata", "request_id", "verifiedAt"];
+/// Members of replies that tell of the request, count that it was made, or rank by what other builds may weigh otherwise.
+const PASSING: [&str; 7] =
+    ["meta", "metadata", "request_id", "verifiedAt", "confidence", "access_count", "last_accessed"];
 /// The World that is proven.
 const WORLD: &str =
     r#"{"note":"the dock is at the window","worldId":"w-1","createdAt":1780214400000}"#;
@@ -81,6 +82,7 @@ impl Ask {
             body: body.as_bytes().to_vec(),
             parameters: parameters.iter().map(own).collect(),
             request_id: None,
+            trace_id: None,
             began: Instant::now(),
         };
         let exchange = protocols.exchange(method.protocol).expect("it is served");
@@ -157,7 +159,7 @@ fn evening() -> Vec<Ask> {
             "store",
             r#"{"task_id":"t1","content":"The hall is half done.","relevance_score":0.5}"#,
         ),
-        Ask::call("adjust_compression", r#"{"task_id":"t1","compression_ratio":0.5}"#),
+        Ask::call("adjust_compression", r#"{"task_id":"t1","stage_ratio":4}"#),
     ]
 }
 
@@ -195,9 +197,27 @@ pub(super) fn life(data: &Path, clock: &Arc<TestClock>) -> io::Result<()> {
     robot.kill()
 }
 
+/// Waits until the experiences of the store are counted: hints are made of all of them then.
+fn wait_counted(protocols: &Protocols) {
+    let began = Instant::now();
+    loop {
+        let (_, health) = Ask::of(&HEALTH, "").ask(protocols);
+        let indexer = health.pointer("/components/pattern_indexer").and_then(Value::as_str);
+        if indexer == Some("healthy") {
+            return;
+        }
+        assert!(began.elapsed() < MINUTE, "{health}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
 /// The replies of the protocols, one a line, and a proof that they made.
+///
+/// # Panics
+/// If a protocol does not answer.
 pub fn replies(engine: &Engine) -> String {
     let protocols = protocols(engine);
+    wait_counted(&protocols);
     let prove = format!(r#"{{"memory":{{"worldId":"w-1"}},"world":{WORLD}}}"#);
     let (_, proven) = Ask::of(&PROVE, prove).ask(&protocols);
     let proof = proven.get("proof").unwrap_or_else(|| panic!("no proof: {proven}"));
