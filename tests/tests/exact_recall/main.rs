@@ -142,7 +142,10 @@ fn explore(seed: u64) {
             let query = question(&mut random, &world);
             let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
                 check(&world, &query, &mut random);
-                asks::check(&world, &query, &mut random);
+                // A dozen questions each: of some is enough.
+                if number % 10 == 0 {
+                    asks::check(&world, &query, &mut random);
+                }
             }));
             assert!(caught.is_ok(), "OMIRD_SEED={seed}, after {hours} h, question {number}");
             let now = world.now();
