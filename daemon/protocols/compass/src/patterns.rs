@@ -156,11 +156,11 @@ fn circumstances(errors: &[&ErrorRecord]) -> Vec<Repeated> {
         }
         let gone = std::mem::take(&mut groups[other]);
         groups[one].extend(gone);
-        for at in 0..sums.len() {
-            let more = sums[at][other];
-            sums[at][one] += more;
-            sums[one][at] = sums[at][one];
+        for row in &mut sums {
+            row[one] += row[other];
         }
+        let column: Vec<_> = sums.iter().map(|row| row[one]).collect();
+        sums[one] = column;
     }
     let mut found: Vec<Repeated> = Vec::new();
     for mut group in groups.into_iter().filter(|group| group.len() >= 2) {

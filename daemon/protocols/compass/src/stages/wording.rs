@@ -206,12 +206,11 @@ fn words(text: &str) -> Vec<String> {
             && word.ends_with(char::is_alphabetic)
             && chars.peek().is_some_and(|next| next.is_alphabetic());
         let goes_on = word.is_empty() || word.ends_with(char::is_numeric) == is_digit;
-        if !(c.is_alphanumeric() || joins) || !(goes_on || joins) {
-            if !word.is_empty() {
-                all.push(std::mem::take(&mut word));
-                if all.len() >= MOST_WORDS {
-                    return all;
-                }
+        let ends = !(joins || c.is_alphanumeric() && goes_on);
+        if ends && !word.is_empty() {
+            all.push(std::mem::take(&mut word));
+            if all.len() >= MOST_WORDS {
+                return all;
             }
         }
         if joins {
