@@ -195,7 +195,7 @@ fn unanswered(error: impl fmt::Display) -> ModelFault {
 
 #[cfg(test)]
 mod tests {
-    use std::io::{Read as _, Write as _};
+    use std::io::Write as _;
     use std::net::TcpListener;
     use std::os::unix::net::UnixListener;
     use std::time::Duration;
