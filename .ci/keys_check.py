@@ -81,7 +81,7 @@ def check_parameters(ask, keys):
 
 
 def check_names(session, keys, operations):
-    text = re.search(r"\*\*What changes something names the robot exactly\*\*: (.*?)\n- ", keys["Requests"], re.S).group(1)
+    text = re.search(r"\*\*A change names the robot exactly\*\*: (.*?)\n- ", keys["Requests"], re.S).group(1)
     exact, reading = text.split("INVALID_QUERY")
     for operation in operations:
         asked = f"omir/*/{operation}?{NEEDED.get(operation, '')}"
