@@ -102,7 +102,7 @@ fn assert_ends(output: &Output, code: i32) {
 fn one_robot_needs_no_name() {
     let robot = Robot::start("r1", |verb, parameters| match verb {
         "remember" => Some(Ok(STORED)),
-        "recall" if parameters == "q=door%20%3B;near=-1,2;limit=10" => Some(Ok(HIT)),
+        "recall" if parameters == "q=door%20%3B;near=-1,2;floor=0.5;limit=10" => Some(Ok(HIT)),
         "status" => Some(Ok(r#"{"robot":"r1","bootCount":3}"#)),
         "memory/Entity/dock" => Some(Ok(r#"{"resourceType":"Entity","id":"dock","name":"d"}"#)),
         "forget" => Some(Ok(r#"{"forgotten":1,"durable":true,"seq":2}"#)),

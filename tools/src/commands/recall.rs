@@ -504,7 +504,7 @@ mod tests {
         let parameters = parameters(&given, &given.filters, 10, 0).unwrap();
         assert_eq!(
             parameters.as_str(),
-            "q=where%3B%20when;near=1,2;limit=10;touch=false;explain=true"
+            "q=where%3B%20when;near=1,2;floor=0.5;limit=10;touch=false;explain=true"
         );
     }
 }
