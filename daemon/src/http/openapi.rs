@@ -147,7 +147,16 @@ fn operation(endpoint: &Endpoint) -> Map {
     {
         map.insert("requestBody", body);
     }
-    map.insert("responses", answers::of(*serves, has_body));
+    let mut responses = answers::of(*serves, has_body);
+    if *serves == Serves::Notifications {
+        // A protocol refuses in its own form, also where it streams.
+        for (status, refused) in exchanges::responses(&akashik::EVENTS) {
+            if status != "200" {
+                responses.insert(status, refused);
+            }
+        }
+    }
+    map.insert("responses", responses);
     map
 }
 

@@ -187,6 +187,7 @@ pub(crate) fn answers(method: &'static Method) -> &'static [(u16, &'static str)]
         "agents" => with!((200, "AkashikAgents")),
         "conflicts" => with!((200, "AkashikConflicts")),
         "units" => with!((200, "AkashikUnit")),
+        "events" => with!((200, "")),
         _ => with!((200, "AkashikResponse"), (201, "AkashikResponse")),
     }
 }

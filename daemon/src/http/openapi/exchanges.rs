@@ -72,7 +72,8 @@ fn parameter(known: &Field, path: &str) -> Map {
     ])
 }
 
-fn responses(row: &'static Method) -> Map {
+/// Returns the answers of a row by status: those of its protocol, and those before it.
+pub(super) fn responses(row: &'static Method) -> Map {
     let description = |known: &&&Description| known.protocol.name == row.protocol;
     let known = Protocols::DESCRIPTIONS.iter().find(description);
     let of_protocol = known.map_or(&[][..], |known| (known.answers)(row));
