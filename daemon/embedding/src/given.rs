@@ -156,7 +156,7 @@ pub fn parse_vector(text: &str) -> Result<Vector, String> {
     } else {
         let length =
             text.trim_end_matches('=').len() / 4 * 3 + text.trim_end_matches('=').len() % 4 * 3 / 4;
-        if length == 0 || length % 4 != 0 {
+        if length == 0 || !length.is_multiple_of(4) {
             return Err("expected numbers with commas, or base64 of 32-bit floats".to_owned());
         }
         floats(text, length / 4)?

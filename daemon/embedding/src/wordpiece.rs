@@ -221,7 +221,7 @@ impl WordPiece {
         lengths.sort_unstable();
         let middle = lengths.len() / 2;
         match lengths.get(middle) {
-            Some(upper) if lengths.len() % 2 == 0 => (lengths[middle - 1] + upper) / 2,
+            Some(upper) if lengths.len().is_multiple_of(2) => (lengths[middle - 1] + upper) / 2,
             Some(middle) => *middle,
             None => 0,
         }
@@ -284,7 +284,7 @@ impl WordPiece {
         while start < word.len() {
             let prefix: &str = if start == 0 { "" } else { &self.prefix };
             let room = self.longest.saturating_sub(prefix.len());
-            let mut end = word.floor_char_boundary(word.len().min(start + room));
+            let mut end = boundary_before(word, word.len().min(start + room));
             let id = loop {
                 if end <= start {
                     // Nothing of it is known: the whole word is the unknown token.
@@ -296,13 +296,18 @@ impl WordPiece {
                 if let Some(id) = self.vocabulary.get(piece.as_str()) {
                     break *id;
                 }
-                end = word.floor_char_boundary(end - 1);
+                end = boundary_before(word, end - 1);
             };
             found.push(id);
             start = end;
         }
         found.into_iter().all(|id| Some(id) == self.unknown || f(id))
     }
+}
+
+/// The last place at or before `at` where a character begins.
+fn boundary_before(text: &str, at: usize) -> usize {
+    (0..=at).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
 }
 
 impl Normalizer {
