@@ -78,8 +78,11 @@ fn folded(text: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use proptest::prelude::*;
+    use unicode_normalization::UnicodeNormalization as _;
+    use unicode_normalization::char::is_combining_mark;
+
+    use super::*;
 
     #[test]
     fn keywords_by_weight() {
@@ -106,8 +109,11 @@ mod tests {
             prop_assert_eq!(unlike.len(), found.len());
             let mut all = Vec::new();
             words(&text, |word| all.push(word.to_owned()));
+            // "0¹" is folded to one word, "01".
+            let plain: String = text.nfkd().filter(|c| !is_combining_mark(*c)).collect();
+            let plain = plain.to_lowercase();
             for word in found.iter().filter(|word| word.bytes().all(|b| b.is_ascii_alphanumeric())) {
-                prop_assert!(all.contains(word) || text.to_lowercase().contains(word.as_str()), "{}", word);
+                prop_assert!(all.contains(word) || plain.contains(word.as_str()), "{}", word);
             }
         }
     }
