@@ -19,6 +19,7 @@ mod memory;
 mod options;
 mod path;
 mod process;
+mod quality;
 mod questions;
 mod records;
 mod report;
@@ -52,6 +53,9 @@ fn main() -> ExitCode {
         )),
         Some(waits::NAME) => {
             finish(waits::run(&waits::Options::parse_from(std::env::args().skip(1))))
+        }
+        Some(quality::NAME) => {
+            finish(quality::run(&quality::Options::parse_from(std::env::args().skip(1))))
         }
         Some(process::ECHO) => finish(echo::serve(arguments)),
         Some(process::HTTP_FLOOR) => finish(http::floor::serve()),

@@ -4,6 +4,7 @@
 mod access;
 mod audit;
 mod compass;
+mod embedding;
 mod experience;
 pub mod file;
 mod flash;
@@ -24,6 +25,7 @@ use std::time::Duration;
 
 use omird_access::AccessSettings;
 
+pub use self::embedding::Embedding;
 use self::file::File;
 pub use self::invalid::{ConfigError, Fault, Invalid, Origin};
 use crate::audit::AuditSettings;
@@ -69,6 +71,8 @@ pub struct Config {
     pub audit: AuditSettings,
     /// Experience and hints.
     pub experience: ExperienceSettings,
+    /// What makes vectors.
+    pub embedding: Embedding,
     /// Manifesto Memory.
     pub manifesto: ManifestoSettings,
     /// COMPASS.
@@ -130,6 +134,7 @@ pub fn resolve(written: File, host: &Host) -> Result<Config, Invalid> {
         }
     };
     let asked = written.limits;
+    let (embedding, fusion) = embedding::resolve(&written.embedding)?;
     #[cfg_attr(
         not(feature = "ros2"),
         expect(unused_mut, reason = "a section of ROS 2 names the frame")
@@ -186,6 +191,7 @@ pub fn resolve(written: File, host: &Host) -> Result<Config, Invalid> {
             64 << 10..=1 << 30,
         )?,
         flash: flash::resolve(&written.flash)?,
+        fusion,
         forgetting: forgetting::resolve(&written.forgetting)?,
         read_only: written.access.read_only.unwrap_or(defaults.read_only),
         fixed_frame: defaults.fixed_frame,
@@ -281,6 +287,7 @@ pub fn resolve(written: File, host: &Host) -> Result<Config, Invalid> {
         readers,
         audit,
         experience,
+        embedding,
         manifesto,
         compass,
         #[cfg(feature = "http")]

@@ -112,6 +112,8 @@ fn serve(mut running: Running, arguments: &Arguments, logs: &Logs) -> Result<(),
         data_folder::check_owner(data, &Host::ask()).map_err(in_folder)?;
     }
     let disk = data_folder::locked(data).map_err(in_folder)?;
+    // Before the store, which may take long: a model that cannot be used is a mistake of the configuration.
+    let embedder = config.embedding.open(config.settings.language).map_err(ServeError::Model)?;
     let key = device_key(data, || random().expect("the system gives random bytes"))
         .map_err(|error| in_data(DataFault::Key(error)))?;
     let simulated = match config.source {
@@ -144,6 +146,7 @@ fn serve(mut running: Running, arguments: &Arguments, logs: &Logs) -> Result<(),
     let mut rebuild = Rebuild::default();
     let engine = Engine::open(parts, &mut |progress| rebuild.note(progress))
         .map_err(|error| in_data(DataFault::Store(error)))?;
+    engine.embed_with(embedder);
     // sled makes its folder by the umask.
     let _ = std::fs::set_permissions(data.join("index"), std::fs::Permissions::from_mode(0o700));
     let keys = Keys::new(&config.prefix, &config.robot);

@@ -58,6 +58,11 @@ pub fn open_with_slow_sync(data: &Path, sync: Duration) -> Result<Engine> {
     Ok(open_on(data, Arc::new(disk), SystemClock::default(), Settings::default())?.0)
 }
 
+/// An engine on a folder, with settings.
+pub fn open_with(data: &Path, settings: Settings) -> Result<Engine> {
+    Ok(open_on(data, Arc::new(Folder::new(data)), SystemClock::default(), settings)?.0)
+}
+
 fn open_on(
     data: &Path,
     disk: Arc<dyn Disk>,

@@ -1,5 +1,6 @@
 //! The engine as its users see it: a handle to one store.
 
+mod embedding;
 mod frames;
 mod requests;
 mod submit;
@@ -179,6 +180,7 @@ impl Engine {
     /// compaction only the run under way is waited for, of a sweep only the slice.
     pub fn stop(&self) {
         self.inner.shared.is_stopping.store(true, Ordering::Release);
+        self.inner.shared.vectors.wake();
         self.inner.sweeping.lock().take();
         self.inner.queue.lock().take();
         let threads = std::mem::take(&mut *self.inner.threads.lock());

@@ -17,3 +17,4 @@ pub(crate) mod scores;
 pub(crate) mod space;
 pub(crate) mod text;
 pub(crate) mod time;
+pub(crate) mod vectors;

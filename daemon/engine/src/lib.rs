@@ -63,6 +63,7 @@ pub use crate::write::rebase::{
 pub use crate::index::catalog::Catalog;
 pub use crate::index::scores::ScorePart;
 pub use crate::index::text::Correction;
+pub use crate::index::vectors::Fusion;
 pub use crate::question::{Phrase, Question};
 pub use crate::read::backup::MAX_PIECE;
 pub use crate::read::export::{Cursor, Export, LeftOut, Selection, decode_stored};
@@ -70,7 +71,9 @@ pub use crate::read::get::{Lookup, Unread};
 pub use crate::read::hits::{Hit, Parts as ScoreParts, Recall};
 pub use crate::read::reading::{CursorCache, KEPT as READINGS_KEPT, Reading, Wanted};
 pub use crate::recall::frames::Frames;
-pub use crate::recall::query::{DEFAULT_FRAME, MAX_LIMIT, Moment, Order, Query, Snapshot, Span};
+pub use crate::recall::query::{
+    AskedVector, DEFAULT_FRAME, MAX_LIMIT, Moment, Order, Query, Snapshot, Span,
+};
 pub use crate::recall::tally::{Asks, CountBy};
 
 // Work that nobody asked for.

@@ -26,6 +26,7 @@ use crate::shared::Shared;
 use crate::time::clock::Clock;
 use crate::time::timeline::Time;
 use crate::upkeep::compaction::Compactor;
+use crate::upkeep::embedding::embed_in_background;
 use crate::upkeep::policy::Allowance;
 use crate::upkeep::scrubbing::Scrubber;
 use crate::upkeep::sealing::{Sealer, seal_in_background};
@@ -99,6 +100,8 @@ impl Engine {
 
         let mender = Arc::new(Mender::new(disk.clone()));
         found.catalog.text.set_language(settings.language);
+        found.catalog.vectors = shared.vectors.clone();
+        found.catalog.set_fusion(settings.fusion);
         found.catalog.set_fading(settings.forgetting.fading());
         found.catalog.refresh_score_bounds(start.now.as_micros());
         found.catalog.files.mended_by(mender.clone());
@@ -158,6 +161,7 @@ impl Engine {
             write_in_background(writer)?,
             publish_in_background(deliveries, events.clone(), &shared.broken)?,
             seal_in_background(sealer, compactor, scrubber, orders, shared.clone())?,
+            embed_in_background(shared.clone(), catalog.clone(), disk.clone())?,
         ];
         let (sweeping, stop) = crossbeam_channel::bounded(1);
         let inner = Arc::new(Inner {

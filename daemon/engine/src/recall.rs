@@ -2,6 +2,7 @@
 
 mod filter;
 pub(crate) mod frames;
+mod fuse;
 mod propose;
 pub(crate) mod query;
 pub(crate) mod ranking;

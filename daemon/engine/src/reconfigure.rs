@@ -25,12 +25,13 @@ impl Engine {
             let can_free = settings.forgetting.enabled && !settings.read_only;
             self.inner.shared.sweep.can_free.store(can_free, Ordering::Relaxed);
         }
-        let fading = settings.forgetting.fading();
         let language = settings.language;
+        let (fading, fusion) = (settings.forgetting.fading(), settings.fusion);
         self.inner.shared.follow(settings);
         let (now, _) = self.now();
         {
             let mut catalog = self.inner.catalog.write();
+            catalog.set_fusion(fusion);
             catalog.set_fading(fading);
             // Before it and after it a question is answered wholly in one language.
             catalog.text.set_language(language);

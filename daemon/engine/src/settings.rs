@@ -8,6 +8,7 @@ use omird_text::Language;
 
 use crate::card::reserve;
 use crate::index::fading::Fading;
+use crate::index::vectors::Fusion;
 use crate::recall::query::DEFAULT_FRAME;
 
 /// The promise of an acknowledgement.
@@ -179,6 +180,8 @@ pub struct Settings {
     pub flash: FlashSettings,
     /// Settings of forgetting: how memories fade, move and go.
     pub forgetting: Forgetting,
+    /// The way in which words and meaning are weighed.
+    pub fusion: Fusion,
     /// True if writes are refused (`UNAUTHORIZED`).
     pub read_only: bool,
     /// The frame that places are meant in where a question names none: where memories lie.
@@ -279,6 +282,7 @@ impl Default for Settings {
             segment_max_bytes: 8 << 20,
             flash: FlashSettings::default(),
             forgetting: Forgetting::default(),
+            fusion: Fusion::default(),
             read_only: false,
             fixed_frame: DEFAULT_FRAME.to_owned(),
             language: Language::English,

@@ -27,6 +27,7 @@ use crate::card::reserve::Reserve;
 use crate::card::room::Room;
 use crate::contained::Broken;
 use crate::disk::Usage;
+use crate::index::vectors::Vectors;
 use crate::settings::Settings;
 use crate::time::clock::ClockState;
 use crate::time::timeline::Time;
@@ -63,6 +64,8 @@ pub(crate) struct Shared {
     pub(crate) unreadable: AtomicU64,
     /// True once the engine was told to stop: nothing long is begun any more.
     pub(crate) is_stopping: AtomicBool,
+    /// Vectors, beside the catalog.
+    pub(crate) vectors: Arc<Vectors>,
 }
 
 impl Shared {
@@ -91,6 +94,7 @@ impl Shared {
             broken: Arc::default(),
             unreadable: AtomicU64::default(),
             is_stopping: AtomicBool::default(),
+            vectors: Arc::default(),
             time,
         }
     }
@@ -124,7 +128,9 @@ impl Shared {
 
     /// Returns the bytes on the card, and the most that may be.
     pub(crate) fn quota_usage(&self) -> QuotaUsage {
-        let bytes = self.odometer.usage.stored() + self.sealed.index_bytes.load(Ordering::Relaxed);
+        let derived = [&self.sealed.index_bytes, &self.vectors.bytes];
+        let derived: u64 = derived.iter().map(|bytes| bytes.load(Ordering::Relaxed)).sum();
+        let bytes = self.odometer.usage.stored() + derived;
         QuotaUsage { bytes, max_bytes: self.settings().flash.max_bytes }
     }
 

@@ -181,6 +181,9 @@ impl Engine {
         status.insert("recall", Value::Object(recall));
         status.insert("queue", Value::Object(queue));
         status.insert("import", Value::Object(import));
+        if let Some(embedding) = self.embedding_status() {
+            status.insert("embedding", embedding);
+        }
         let sections = self.inner.sections.lock();
         for (name, section) in sections.iter() {
             if let Some(section) = section() {

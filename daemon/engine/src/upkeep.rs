@@ -1,6 +1,7 @@
 //! Writes that nobody asked for: sealing, compaction, scrubbing and the sweep.
 
 pub(crate) mod compaction;
+pub(crate) mod embedding;
 pub(crate) mod policy;
 pub(crate) mod scrubbing;
 pub(crate) mod sealing;

@@ -42,6 +42,8 @@ pub struct File {
     pub audit: AuditSection,
     /// Experience and hints.
     pub experience: ExperienceSection,
+    /// Vectors, and how meaning is weighed.
+    pub embedding: EmbeddingSection,
     /// Manifesto Memory.
     pub manifesto: ManifestoSection,
     /// Stage memory of agents.
@@ -130,6 +132,22 @@ pub struct CompassModelSection {
     pub usd_per_million_in: Option<f64>,
     /// Price of what comes back.
     pub usd_per_million_out: Option<f64>,
+}
+
+/// `[embedding]`.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct EmbeddingSection {
+    /// What makes vectors: `none`, `hashed`, `static` or `onnx`.
+    pub backend: Option<String>,
+    /// The folder of a model.
+    pub model: Option<std::path::PathBuf>,
+    /// The weight of words beside meaning.
+    pub words: Option<f64>,
+    /// The share that a neighbour in time has.
+    pub neighbours: Option<f64>,
+    /// The least cosine of a match by meaning.
+    pub min_cosine: Option<f64>,
 }
 
 /// `[experience]`.

@@ -10,7 +10,7 @@ use crate::service::largest_message;
 
 /// The keys that take hold at once: what they say is read where it is used. Whoever adds a key decides whether it is
 /// one; each that is not here waits for a restart.
-const LIVE: [&str; 59] = [
+const LIVE: [&str; 62] = [
     "log",
     "access.require",
     "access.jwt",
@@ -39,6 +39,9 @@ const LIVE: [&str; 59] = [
     "forgetting.expire_after_s",
     "forgetting.relationship_half_life_h",
     "recall.language",
+    "embedding.words",
+    "embedding.neighbours",
+    "embedding.min_cosine",
     "limits.max_depth",
     "limits.max_values",
     "limits.max_resources",

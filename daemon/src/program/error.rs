@@ -21,6 +21,8 @@ pub(super) enum ServeError {
         /// Its fault.
         fault: DataFault,
     },
+    /// The model of `[embedding]` cannot be used.
+    Model(omird_embedding::ModelError),
     /// There is no thread for the file of audit lines.
     Audit(io::Error),
     /// The service on the network does not start.
@@ -60,6 +62,7 @@ impl fmt::Display for ServeError {
             Self::Runtime(error) => write!(f, "no runtime: {error}"),
             Self::Signals(error) => write!(f, "signals cannot be handled: {error}"),
             Self::Data { folder, fault } => write!(f, "{}: {fault}", folder.display()),
+            Self::Model(error) => write!(f, "embedding.model: {error}"),
             Self::Audit(error) => write!(f, "no thread for audit lines: {error}"),
             Self::Service(error) => error.fmt(f),
             #[cfg(feature = "http")]

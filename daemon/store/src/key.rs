@@ -52,6 +52,13 @@ impl RefKey {
 )]
 pub struct KeyPrefix([u8; 8]);
 
+impl KeyPrefix {
+    /// As a number.
+    pub fn to_bits(self) -> u64 {
+        u64::from_le_bytes(self.0)
+    }
+}
+
 impl fmt::Debug for RefKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))

@@ -2,6 +2,7 @@
 
 pub mod cbor;
 pub mod document;
+pub mod embedding;
 pub mod instant;
 pub mod json;
 pub mod link;

@@ -27,10 +27,11 @@ const fn target(name: &'static str, run: fn(&[u8])) -> Target {
     Target { name, run }
 }
 
-/// The decoders of the core, and text work.
+/// The decoders of the core, text work and embeddings.
 pub const CORE: &[Target] = &[
     target("cbor", core::cbor::run),
     target("document", core::document::run),
+    target("embedding", core::embedding::run),
     target("instant", core::instant::run),
     target("json", core::json::run),
     target("link", core::link::run),

@@ -123,11 +123,11 @@ macro_rules! replays {
 }
 
 #[cfg(not(feature = "daemon"))]
-replays! { cbor document instant json link link_message manifesto number pose profile proof reference stream text uri value }
+replays! { cbor document embedding instant json link link_message manifesto number pose profile proof reference stream text uri value }
 
 #[cfg(feature = "daemon")]
 replays! {
-    cbor document instant json link link_message manifesto number pose profile proof reference stream text uri value
+    cbor document embedding instant json link link_message manifesto number pose profile proof reference stream text uri value
     block config interface log manifest message parameters recording request segment sidecar
     signature store time_range token trajectory transaction witness
 }

@@ -7,6 +7,8 @@
 //! Each part of it has one concern and its own file. The catalog itself moves a version through all of them: staged,
 //! live, retired, dropped.
 
+use std::sync::Arc;
+
 use super::block::{By, Row};
 use super::doc::{Doc, DocId, FileId, Location, Stamp};
 use super::facts::Facts;
@@ -14,6 +16,7 @@ use super::key::RefKey;
 use super::producers::Producers;
 use super::text::TextIndex;
 use super::time::TimeIndex;
+use super::vectors::{Fusion, Vectors};
 use omird_store::Files;
 
 use self::counts::Counts;
@@ -84,6 +87,9 @@ pub struct Catalog {
     tier_counts: TierCounts,
     /// The files that versions lie in.
     pub files: Files,
+    /// Vectors of versions, which another thread adds to.
+    pub(crate) vectors: Arc<Vectors>,
+    fusion: Fusion,
 }
 
 /// Versions and names.
@@ -91,6 +97,16 @@ impl Catalog {
     /// An empty index.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// The way in which words and meaning are weighed.
+    pub fn fusion(&self) -> &Fusion {
+        &self.fusion
+    }
+
+    /// Weighs words and meaning otherwise from now on.
+    pub fn set_fusion(&mut self, fusion: Fusion) {
+        self.fusion = fusion;
     }
 
     /// All versions, in the order they were recorded.

@@ -15,6 +15,7 @@ use omir_core::number::Number;
 use omir_core::reference::{Ref, ResourceType};
 use omir_core::spatial::{SPATIAL_POSE_URL, SpatialPose};
 use omir_core::tier::Tier;
+use omird_embedding::Given;
 use serde::{Deserialize, Serialize};
 
 use super::key::RefKey;
@@ -32,13 +33,22 @@ pub struct Class {
     pub tier: u8,
     /// Position in [`ExperienceType::ALL`], or [`Class::NONE`].
     pub experience: u8,
-    /// One bit for each of [`Label::ALL`].
+    /// One bit for each of [`Label::ALL`], and [`Class::CARRIES_VECTOR`].
     pub labels: u16,
 }
+
+const _: () = assert!(Label::ALL.len() < 15, "the highest bit is no label");
 
 impl Class {
     /// Stands for an absent value.
     pub const NONE: u8 = u8::MAX;
+    /// The bit of `labels` that says that the resource carries a vector.
+    const CARRIES_VECTOR: u16 = 1 << 15;
+
+    /// Returns true if the resource carries a vector that a client stated.
+    pub fn carries_vector(&self) -> bool {
+        self.labels & Self::CARRIES_VECTOR != 0
+    }
 
     /// The resource's type.
     pub fn resource_type(&self) -> ResourceType {
@@ -185,7 +195,7 @@ impl Facts {
                 kind: Class::NONE,
                 tier: Class::NONE,
                 experience: Class::NONE,
-                labels: 0,
+                labels: if Given::is_in(resource) { Class::CARRIES_VECTOR } else { 0 },
             },
             when: resource.created_at().map(|at| pair(at.at())),
             since: None,
@@ -279,6 +289,26 @@ fn access_of(decay: Option<&Decay>, created: Timestamp) -> DecayState {
             .map_or(0, |n| u32::try_from(n.as_u64().unwrap_or(u64::MAX)).unwrap_or(u32::MAX)),
         anchored: decay.and_then(|d| d.anchored).unwrap_or(false),
     }
+}
+
+/// The text of a resource that a vector is made of; `None` for what says nothing by itself, as a relationship between two
+/// names.
+pub(crate) fn meaning_of(resource: &Resource) -> Option<String> {
+    let mut fields: Vec<&str> = Vec::new();
+    match resource {
+        Resource::MemoryRecord(record) => fields.push(&record.content),
+        Resource::Entity(entity) => {
+            fields.push(&entity.name);
+            fields.extend(entity.summary.as_deref());
+            fields.extend(entity.attributes.iter().flatten().map(|(_, value)| value.as_str()));
+        }
+        Resource::Relationship(_) => return None,
+        Resource::Episode(episode) => {
+            fields.extend(episode.name.as_deref());
+            fields.push(&episode.content);
+        }
+    }
+    Some(fields.join(". "))
 }
 
 /// The words of a resource: what `q` searches.

@@ -7,6 +7,10 @@ use std::ops::{Index, IndexMut};
 pub enum ScorePart {
     /// Agreement with the words.
     Text,
+    /// Agreement of the vectors: their cosine.
+    Meaning,
+    /// Relevance of what was recorded right before and after.
+    Neighbours,
     /// Closeness in space.
     Proximity,
     /// Retrievability: how lately and how often it was used.
@@ -21,8 +25,10 @@ pub enum ScorePart {
 
 impl ScorePart {
     /// All parts, in the order in which they are summed and reported.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 8] = [
         Self::Text,
+        Self::Meaning,
+        Self::Neighbours,
         Self::Proximity,
         Self::Retrievability,
         Self::Recency,
@@ -34,6 +40,8 @@ impl ScorePart {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Text => "text",
+            Self::Meaning => "meaning",
+            Self::Neighbours => "neighbours",
             Self::Proximity => "proximity",
             Self::Retrievability => "retrievability",
             Self::Recency => "recency",

@@ -15,6 +15,7 @@ use omir_core::reference::{Id, Ref};
 use omir_core::spatial::{SPATIAL_POSE_URL, SpatialPose};
 use omir_core::validate::validate_shape;
 use omir_core::value::{Map, Value};
+use omird_embedding::{EMBEDDING_URL, Given};
 use omird_store::is_manifest;
 
 use crate::PRODUCER;
@@ -249,6 +250,7 @@ impl IngestContext<'_> {
         let mut resource = Resource::from_value_at(value, &pointer)
             .map_err(|faults| Error::from_faults(&faults))?;
         normalise_poses(&mut resource, &pointer)?;
+        check_vectors(&resource, &pointer)?;
         if is_ours {
             let meta = stamp::meta(resource.resource_type(), profiles, PRODUCER);
             *resource.meta_mut() = Some(meta);
@@ -314,6 +316,19 @@ fn normalise_poses(resource: &mut Resource, pointer: &str) -> Result<(), Error> 
         })?;
         if pose.orientation.is_some() {
             extension.value_json = Some(pose.to_value());
+        }
+    }
+    Ok(())
+}
+
+/// Checks every vector that the resource carries.
+fn check_vectors(resource: &Resource, pointer: &str) -> Result<(), Error> {
+    for (index, extension) in resource.extensions().iter().enumerate() {
+        if extension.url == EMBEDDING_URL {
+            Given::from_extension(extension).map_err(|fault| {
+                let at = format!("{pointer}/extension/{index}{}", fault.pointer);
+                Error::at(Code::InvalidResource, at, fault.reason)
+            })?;
         }
     }
     Ok(())

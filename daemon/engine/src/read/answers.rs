@@ -92,8 +92,7 @@ impl Names {
         let mut members = Vec::new();
         let asks = &query.asks;
         if !query.exact_total {
-            // Nothing here counts less than all. Who learns to says so in `Matches`.
-            members.push(("totalIsExact", Value::Bool(true)));
+            members.push(("totalIsExact", Value::Bool(!found.is_approximate)));
         }
         if asks.count {
             members.push(("count", number(found.total - found.hidden)));

@@ -261,7 +261,9 @@ impl Engine {
         most: u64,
         mut keep: impl FnMut(Resource, Timestamp) -> bool,
     ) -> Result<Gathered, Error> {
-        let query = &*self.placed(query)?;
+        // What is selected does not depend on a model, unless a vector is stated.
+        let query = Query { by_meaning: false, ..query.clone() };
+        let query = &*self.placed(&query)?;
         let (point, at) = (query.read_point(), query.at(now.as_micros()));
         let mut verdicts = self.verdicts(query, now.as_micros());
         let selected: Vec<DocId> = {

@@ -86,9 +86,16 @@ impl Hit {
         if let Some(Parts { scores, weights, bm25 }) = &self.parts {
             let mut map = Map::new();
             for (part, score) in scores.iter() {
+                let is_of_vectors = matches!(part, ScorePart::Meaning | ScorePart::Neighbours);
+                if is_of_vectors && weights.of_part(part) == 0.0 {
+                    continue;
+                }
                 let mut entry = Map::new();
                 entry.insert("value", float(score));
                 entry.insert("weight", float(weights.of_part(part)));
+                if part == ScorePart::Meaning {
+                    entry.insert("cosine", float(score));
+                }
                 if let Some(bm25) = bm25.filter(|_| part == ScorePart::Text) {
                     entry.insert("bm25", float(bm25));
                 }

@@ -17,7 +17,7 @@ use crate::index::text::TextQuery;
 use crate::recall::query::{Query, Snapshot};
 use crate::recall::ranking::Ranked;
 use crate::recall::score::Weights;
-use crate::recall::search::search;
+use crate::recall::search::{Matches, search};
 use crate::shared;
 
 /// Hits whose rows are taken in one hold of the lock.
@@ -127,7 +127,7 @@ impl Engine {
         let now = self.inner.shared.time.moment().now.as_micros();
         let at = query.at(now);
         let found = search(&self.catalog(), query, now, &mut self.verdicts(query, now));
-        let how = How { weights: Weights::of(query), words: found.words };
+        let how = How { weights: weights_of(query, &found), words: found.words };
         let is_of_now = query.read_point() == ReadPoint::Now && !query.include_forgotten;
         for part in found.page.chunks(AT_ONCE) {
             let rows: Vec<(&Ranked, Row)> = {
@@ -195,7 +195,7 @@ impl Engine {
             });
             (found, names, rows, has_bonds, snapshot)
         };
-        let how = How { weights: Weights::of(query), words: found.words.clone() };
+        let how = How { weights: weights_of(query, &found), words: found.words.clone() };
         let mut hits = Vec::with_capacity(rows.len());
         let mut accesses = Vec::new();
         let mut unreadable = verdicts.unreadable;
@@ -237,11 +237,19 @@ impl Engine {
     }
 }
 
+/// The weights that hits were ranked by.
+fn weights_of(query: &Query, found: &Matches) -> Weights {
+    found.weights.unwrap_or_else(|| Weights::of(query))
+}
+
 fn reason(query: &Query, ranked: &Ranked, row: &Row) -> String {
     use std::fmt::Write;
     let mut reason = String::new();
     if query.has_words() {
         let _ = write!(reason, "words match {:.0} %; ", ranked.scores[ScorePart::Text] * 100.0);
+    }
+    if query.vector.is_some() {
+        let _ = write!(reason, "meaning {:.2}; ", ranked.scores[ScorePart::Meaning]);
     }
     if let Some(distance) = ranked.distance {
         let _ = write!(reason, "{distance:.2} m away; ");

@@ -51,6 +51,11 @@ impl<'q> Asked<'q> {
         f64::from(self.share.get()) + ROUNDING < self.query.floor
     }
 
+    /// Returns true if a version has no word that is excluded, and is one of those that are looked at.
+    pub(super) fn is_looked_at(&self, id: DocId) -> bool {
+        !self.excluded.has(id) && self.only.is_none_or(|only| only.has(id))
+    }
+
     /// As [`Asked::words`], to keep.
     pub(super) fn into_words(self) -> Option<TextQuery> {
         self.words
@@ -110,11 +115,18 @@ pub(super) fn propose(catalog: &Catalog, asked: &Asked<'_>, f: &mut dyn FnMut(Do
     });
 }
 
-fn propose_all(catalog: &Catalog, asked: &Asked<'_>, f: &mut dyn FnMut(DocId, f64)) {
-    let query = asked.query;
+/// Calls `f` once for each version that may match by its words, ascending, with its agreement. None without words.
+pub(super) fn propose_words(catalog: &Catalog, asked: &Asked<'_>, f: &mut dyn FnMut(DocId, f64)) {
+    if ranked_part(asked.query).is_some() {
+        propose(catalog, asked, f);
+    }
+}
+
+/// All versions that may match, ascending; `None` if nothing narrows.
+pub(super) fn narrowed(catalog: &Catalog, asked: &Asked<'_>) -> Option<Vec<DocId>> {
     let narrowing = PROPOSERS.iter().filter(|one| one.role() == Role::Narrows);
-    let narrowed = narrowing
-        .filter(|one| one.applies(query))
+    narrowing
+        .filter(|one| one.applies(asked.query))
         .map(|one| {
             let mut ids = Vec::new();
             one.propose(catalog, asked, &mut |id, _| ids.push(id));
@@ -122,7 +134,12 @@ fn propose_all(catalog: &Catalog, asked: &Asked<'_>, f: &mut dyn FnMut(DocId, f6
             ids.dedup();
             ids
         })
-        .reduce(|a, b| intersection(&a, &b));
+        .reduce(|a, b| intersection(&a, &b))
+}
+
+fn propose_all(catalog: &Catalog, asked: &Asked<'_>, f: &mut dyn FnMut(DocId, f64)) {
+    let query = asked.query;
+    let narrowed = narrowed(catalog, asked);
     let ranking = first(query, |role| matches!(role, Role::Ranks(_)));
     match (ranking, narrowed) {
         (Some(ranking), None) => ranking.propose(catalog, asked, f),

@@ -9,6 +9,7 @@ use omir_core::model::{ExperienceType, Kind, Label};
 use omir_core::reference::{Ref, ResourceType};
 use omir_core::space::{Aabb, Center};
 use omir_core::tier::Tier;
+use omird_embedding::{ModelName, Vector};
 
 use super::tally::Asks;
 use crate::index::catalog::ReadPoint;
@@ -74,6 +75,23 @@ pub enum Moment {
     At(Timestamp),
     /// The time of the event that a resource states, else of its creation.
     Of(Ref),
+}
+
+/// A vector that is asked for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AskedVector {
+    /// The model that it compares with; a name without letters stands for the only one of that size.
+    pub model: ModelName,
+    /// The vector.
+    pub vector: Vector,
+}
+
+impl AskedVector {
+    /// A vector that a client states, of the model of that name.
+    pub fn stated(model: Option<&str>, vector: Vector) -> Self {
+        let name = model.unwrap_or("").to_owned();
+        Self { model: ModelName { name, dims: vector.values.len(), hash: [0; 32] }, vector }
+    }
 }
 
 /// The order of the hits.
@@ -164,6 +182,12 @@ pub struct Query {
     pub as_of: Option<Timestamp>,
     /// The snapshot to ask about, with all use since; goes without `as_of`.
     pub snapshot: Option<Snapshot>,
+    /// True if words are understood too, where vectors are made here: what is near in meaning matches as well.
+    pub by_meaning: bool,
+    /// A vector to compare with. Where a question has words, and vectors are made here, the engine makes it.
+    pub vector: Option<AskedVector>,
+    /// The least cosine of a match by meaning, in [-1, 1]; the setting's if none is stated.
+    pub min_cosine: Option<f64>,
     /// Least share of the weight of the words that a hit has, in [0, 1]; what has less is hidden and counted. 0 hides
     /// nothing.
     pub floor: f64,
@@ -214,6 +238,9 @@ impl Default for Query {
             include_forgotten: false,
             as_of: None,
             snapshot: None,
+            by_meaning: false,
+            vector: None,
+            min_cosine: None,
             floor: 0.0,
             before: None,
             after: None,

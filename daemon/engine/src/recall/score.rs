@@ -1,4 +1,4 @@
-//! The score: one number to rank by, made of six parts.
+//! The score: one number to rank by, made of eight parts.
 //!
 //! The score is a weighted mean of parts that all lie in [0, 1], in the tradition of relevance +
 //! recency + importance (Park et al. 2023, *Generative Agents*, §4.1):
@@ -6,6 +6,7 @@
 //! | part | meaning | weight |
 //! |---|---|---|
 //! | `text` | BM25, as a fraction of the most this query could reach | 0.35 |
+//! | `meaning`, `neighbours` | the cosine of the vectors, and the relevance of neighbours in time; with them words, meaning and neighbours share the 0.35: `recall/fuse.rs` | |
 //! | `proximity` | 1 / (1 + d/s); s is half the radius, 1 m without one | 0.35 |
 //! | `retrievability` | from the time and number of accesses: `docs/keys.md`, "Retrievability" | 0.05 |
 //! | `recency` | from the time of the event: [`Doc::recency`] | 0.15 |
@@ -40,13 +41,16 @@ impl Weights {
     pub fn of(query: &Query) -> Self {
         let has_place = query.near.is_some() || query.geo.is_some();
         let mut weights = Scores::default();
-        if has_place && query.radius.is_none() && !query.has_words() {
+        let has_relevance = query.has_words() || query.vector.is_some();
+        if has_place && query.radius.is_none() && !has_relevance {
             weights[ScorePart::Proximity] = 1.0;
             return Self(weights);
         }
         for part in ScorePart::ALL {
             let (is_asked, weight) = match part {
-                ScorePart::Text => (query.has_words(), 0.35),
+                ScorePart::Text => (has_relevance, 0.35),
+                // Parts of the weight of words: [`Weights::fused`].
+                ScorePart::Meaning | ScorePart::Neighbours => (false, 0.0),
                 ScorePart::Proximity => (has_place, 0.35),
                 ScorePart::Retrievability => (true, 0.05),
                 ScorePart::Recency => (query.time.is_none(), 0.15),
@@ -56,6 +60,16 @@ impl Weights {
             weights[part] = if is_asked { weight } else { 0.0 };
         }
         Self(weights.normalized())
+    }
+
+    /// The weights where the weight of words is shared out: each part has so much of it.
+    pub(super) fn fused(&self, shares: &[(ScorePart, f64)]) -> Self {
+        let mut fused = self.0;
+        let weight = fused[ScorePart::Text];
+        for (part, share) in shares {
+            fused[*part] = weight * share;
+        }
+        Self(fused)
     }
 
     /// The weight of one part, for `explain`.

@@ -4,6 +4,7 @@
 //! would do. So the answer is exactly that of a scan.
 
 use super::filter::Filter;
+use super::fuse::Candidates;
 use super::propose::{Asked, propose, ranked_part};
 use super::query::{Order, Query};
 use super::ranking::{Rank, Ranked, TopHits};
@@ -27,6 +28,10 @@ pub(crate) struct Matches {
     pub hidden: u64,
     /// The words that were asked for, as they were looked up.
     pub words: Option<TextQuery>,
+    /// The weights, where words and meaning share one.
+    pub weights: Option<Weights>,
+    /// True if some matches may be missing, in `total` too.
+    pub is_approximate: bool,
     /// Answers about all matches, if any were asked.
     pub tally: Option<Tally>,
 }
@@ -112,14 +117,26 @@ fn select(
     let prunes = check.is_none() && is_words_only(query) && catalog.score_bounds.hold_at(at);
     let ranked = ranked_part(query);
     let by_score = query.order == Order::Score;
-    propose(catalog, &asked, &mut |id, proposed| {
+    let is_plain = |id: DocId| prunes && catalog.score_bounds.of(id).is_plain;
+    let fused = Candidates::of(catalog, &asked, query, filter, &is_plain);
+    if fused.is_none() && query.vector.is_some() && !query.has_words() {
+        // The model was taken away since the question came in.
+        return Matches::default();
+    }
+    let weights = fused.as_ref().map_or(weights, |fused| fused.weights);
+    let mut look = |id: DocId, proposed: f64, at_fused: Option<usize>| {
+        let candidate = at_fused.and_then(|at| fused.as_ref()?.all.get(at));
+        let is_hidden = candidate.map_or_else(|| asked.is_hidden(), |one| one.is_hidden);
         if prunes {
             let bound = catalog.score_bounds.of(id);
             let mut most = bound.scores();
-            most[ScorePart::Text] = proposed;
+            match candidate {
+                Some(candidate) => Candidates::most(candidate, &mut most),
+                None => most[ScorePart::Text] = proposed,
+            }
             if bound.is_plain && weights.score(&most) < best.threshold() {
                 total += 1;
-                hidden += u64::from(asked.is_hidden());
+                hidden += u64::from(is_hidden);
                 return;
             }
         }
@@ -129,8 +146,13 @@ fn select(
             return;
         }
         let mut scores = Scores::default();
-        if let Some(part) = ranked {
-            scores[part] = proposed;
+        match (&fused, at_fused) {
+            (Some(fused), Some(at)) => fused.exactly(catalog, at, &mut scores),
+            _ => {
+                if let Some(part) = ranked {
+                    scores[part] = proposed;
+                }
+            }
         }
         scores[ScorePart::Proximity] =
             distance.map_or(0.0, |metres| proximity(metres, query.radius));
@@ -145,7 +167,6 @@ fn select(
             let measure = Rank::measure(query.order, doc, 0.0, distance);
             best.has_room(&Rank::new(query.order, measure, doc))
         };
-        let is_hidden = asked.is_hidden();
         if (within_reach && !is_hidden) || query.min_retrievability.is_some() {
             let retrievability = catalog.retrievability(id, query.as_of.is_some(), at);
             if query.min_retrievability.is_some_and(|least| retrievability < least) {
@@ -168,15 +189,34 @@ fn select(
             let rank = Rank::new(query.order, measure, doc);
             best.offer(Ranked { doc: id, score, scores, distance, rank });
         }
-    });
-    Matches { page: best.page(offset), total, hidden, words: asked.into_words(), tally: None }
+    };
+    match &fused {
+        Some(fused) => (0..).zip(&fused.all).for_each(|(at, one)| look(one.id, one.text, Some(at))),
+        None => propose(catalog, &asked, &mut |id, proposed| look(id, proposed, None)),
+    }
+    let page = best.page(offset);
+    let is_approximate = fused.as_ref().is_some_and(|fused| fused.is_approximate);
+    let weights = fused.map(|fused| fused.weights);
+    Matches { page, total, hidden, words: asked.into_words(), weights, is_approximate, tally: None }
 }
 
-/// Returns true if a query has words and nothing that narrows.
+/// Returns true if nothing but words and a vector is asked for.
+fn is_bare_beside_words(query: &Query) -> bool {
+    let alone = Query {
+        text: query.text.clone(),
+        floor: query.floor,
+        vector: query.vector.clone(),
+        min_cosine: query.min_cosine,
+        ..bare(query)
+    };
+    alone == *query
+}
+
+/// Returns true if a query has words or a vector, and nothing that narrows.
 fn is_words_only(query: &Query) -> bool {
     query.order == Order::Score
-        && query.has_words()
-        && Query { text: query.text.clone(), floor: query.floor, ..bare(query) } == *query
+        && (query.has_words() || query.vector.is_some())
+        && is_bare_beside_words(query)
 }
 
 #[cfg(test)]

@@ -44,6 +44,7 @@ pub(super) fn bare(query: &Query) -> Query {
         touch: query.touch,
         explain: query.explain,
         exact_total: query.exact_total,
+        by_meaning: query.by_meaning,
         asks: Asks { count: query.asks.count, ..Asks::default() },
         ..Query::default()
     }

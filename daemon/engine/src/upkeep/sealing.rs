@@ -174,6 +174,10 @@ impl Sealing {
                 set_unsound(&mut self.waiting, log, &self.shared);
             }
             self.is_more_due = !is_stopping && self.keep_up();
+            if self.shared.vectors.bytes.load(Ordering::Relaxed) > 0 {
+                // Vectors of what was dropped go too.
+                self.shared.vectors.wake();
+            }
             self.count();
         }
     }

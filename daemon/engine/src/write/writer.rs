@@ -384,6 +384,13 @@ impl Writer {
             }
         }
         drop(hold);
+        if !entered.is_empty() {
+            let is_carried = |step: &Staged| match step {
+                Staged::Put { facts, .. } => facts.class.carries_vector(),
+                Staged::Forget { .. } => false,
+            };
+            self.shared.vectors.recorded(entered.iter().flatten().any(is_carried));
+        }
         for event in plans.iter().flat_map(|(events, ..)| events) {
             let key = RefKey::of(&event.target);
             match &event.cause {

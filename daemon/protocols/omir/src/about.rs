@@ -61,6 +61,21 @@ const SELECTING: &[Field] = &[
         "Hides hits that have less than this share of the words' weight, and counts them in `hidden`. Default: 0, nothing.",
     ),
     optional(
+        "vector",
+        ANY_TEXT,
+        "A vector: numbers with commas, or base64 of 32-bit floats. What is near it matches, ranked by the cosine.",
+    ),
+    optional(
+        "model",
+        ANY_TEXT,
+        "The model that made `vector`. Default: the only one of that size.",
+    ),
+    optional(
+        "minCosine",
+        Shape::Number(-1.0, 1.0),
+        "The least cosine of a match by meaning. Default: the setting `embedding.min_cosine`.",
+    ),
+    optional(
         "near",
         Shape::List(&ANY_NUMBER, 2, 3),
         "A place x,y or x,y,z in metres, in `frame`; two numbers mean distance in the plane. Without `radius` and `q` the \

@@ -30,9 +30,9 @@ impl Draw for Catalog {
 
     fn format(kind: Kind) -> u32 {
         match kind {
-            Kind::Rows | Kind::Places | Kind::Times => 11,
-            // Words as they stand, since their stems are made in memory.
-            Kind::Words => 12,
+            Kind::Places | Kind::Times => 11,
+            // Words as they stand, since their stems are made in memory; rows say which versions carry a vector.
+            Kind::Rows | Kind::Words => 12,
         }
     }
 

@@ -13,7 +13,8 @@ use omir_core::space::{Aabb, Center};
 use super::named::flag;
 use super::time_range;
 use crate::about;
-use omird_engine::{Code, CountBy, Error, MAX_LIMIT, Moment, Order, Query, Question};
+use omird_embedding::parse_vector;
+use omird_engine::{AskedVector, Code, CountBy, Error, MAX_LIMIT, Moment, Order, Query, Question};
 use omird_router::About;
 
 /// Microseconds between two visits where none are stated: half an hour.
@@ -40,6 +41,8 @@ pub(crate) fn parse_of(
 ) -> Result<Query, Error> {
     let mut query = base;
     let mut gap = None;
+    query.by_meaning = true;
+    let (mut vector, mut model) = (None, None);
     for (name, value) in parameters {
         let name = name.as_str();
         // First, so that nothing is taken that the table does not tell of.
@@ -79,6 +82,18 @@ pub(crate) fn parse_of(
             }
             "history" => query.asks.history = only(name, value, "place")?,
             "exactTotal" => query.exact_total = flag(name, value)?,
+            "vector" => {
+                let read = parse_vector(value).map_err(|reason| Error::query(name, reason))?;
+                vector = Some(read);
+            }
+            "model" => model = Some(value.as_str()).filter(|model| !model.is_empty()),
+            "minCosine" => {
+                let least = number(name, value)?;
+                if !(-1.0..=1.0).contains(&least) {
+                    return Err(Error::query(name, format!("{least} is outside [-1, 1]")));
+                }
+                query.min_cosine = Some(least);
+            }
             "near" => query.near = Some(center(name, value)?),
             "frame" => {
                 if value.is_empty() {
@@ -142,6 +157,12 @@ pub(crate) fn parse_of(
         }
     }
     finish(&mut query, gap, parameters)?;
+    if model.is_some() && vector.is_none() {
+        return Err(Error::query("model", "names the model of `vector`, which is missing"));
+    }
+    if let Some(vector) = vector {
+        query.vector = Some(AskedVector::stated(model, vector));
+    }
     if query.radius.is_some() && query.near.is_none() && query.geo.is_none() {
         return Err(Error::query("radius", "needs `near` or `geo` to be around"));
     }

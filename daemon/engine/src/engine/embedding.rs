@@ -1,0 +1,135 @@
+//! The embedder of a store, and what `status` tells of vectors.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use omir_core::value::{Map, Value};
+use omird_embedding::{Embedder, Vector};
+
+use crate::Engine;
+use crate::error::Error;
+use crate::index::vectors::{Space, compare};
+use crate::recall::query::{AskedVector, Order, Query};
+
+impl Engine {
+    /// Makes vectors with this embedder from now on, or with none. Those of another one are thrown away; those of all
+    /// memories are made in idle time, and words are found meanwhile. Until this is called, vectors of an earlier run stay as
+    /// they are and nothing is made.
+    pub fn embed_with(&self, embedder: Option<Arc<dyn Embedder>>) {
+        self.inner.shared.vectors.follow(embedder);
+    }
+
+    /// The query with the vector of its words, if it is to be understood; one that states a vector with the model that is
+    /// meant.
+    ///
+    /// Words alone decide where the order is not that of scores or all matches are counted, unless `min_cosine` asks for more.
+    ///
+    /// # Errors
+    /// `INVALID_QUERY` where there are no vectors to compare with.
+    pub(crate) fn understood<'q>(&self, query: Cow<'q, Query>) -> Result<Cow<'q, Query>, Error> {
+        if let Some(asked) = &query.vector {
+            let vector = AskedVector { model: self.model_of(asked)?, ..asked.clone() };
+            return Ok(Cow::Owned(Query { vector: Some(vector), ..query.into_owned() }));
+        }
+        let is_ranked = query.order == Order::Score && !query.asks.need_all() && !query.all_words;
+        let is_meant = query.by_meaning && (is_ranked || query.min_cosine.is_some());
+        if !(is_meant || query.min_cosine.is_some()) {
+            return Ok(query);
+        }
+        let embedder = self.inner.shared.vectors.backend().embedder;
+        let text = query.text.as_ref().filter(|text| text.ranks());
+        let (Some(embedder), Some(text)) = (embedder, text) else {
+            if query.min_cosine.is_some() {
+                let message = "needs `vector`, or `q` where [embedding] names a backend";
+                return Err(Error::query("minCosine", message));
+            }
+            return Ok(query);
+        };
+        let mut numbers = vec![0.0; embedder.model().dims];
+        let is_made = embedder.embed(text.text(), &mut numbers);
+        let Some(vector) = Vector::of(&numbers).filter(|_| is_made) else { return Ok(query) };
+        let vector = AskedVector { model: embedder.model().clone(), vector };
+        Ok(Cow::Owned(Query { vector: Some(vector), ..query.into_owned() }))
+    }
+
+    /// The model whose vectors a stated one compares with.
+    fn model_of(&self, asked: &AskedVector) -> Result<omird_embedding::ModelName, Error> {
+        let spaces = self.inner.shared.vectors.spaces();
+        let dims = asked.model.dims;
+        let mut fits = spaces.iter().map(Space::model).filter(|model| {
+            if asked.model.name.is_empty() {
+                model.dims == dims
+            } else {
+                compare(model, &asked.model)
+            }
+        });
+        match (fits.next(), fits.next()) {
+            (Some(one), None) => return Ok(one.clone()),
+            (Some(_), Some(_)) if !asked.model.name.is_empty() => return Ok(asked.model.clone()),
+            _ => {}
+        }
+        let known = spaces
+            .iter()
+            .map(|space| format!("{} ({} numbers)", space.model().name, space.model().dims));
+        let known: Vec<String> = known.collect();
+        let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+        let (at, message) = if asked.model.name.is_empty() {
+            (
+                "model",
+                format!(
+                    "say which model made the {dims} numbers of `vector`; there are vectors of: {known}"
+                ),
+            )
+        } else {
+            (
+                "model",
+                format!(
+                    "no memory has a vector of {dims} numbers of the model {:?}; there are vectors of: {known}",
+                    asked.model.name
+                ),
+            )
+        };
+        Err(Error::query(at, message))
+    }
+
+    /// Returns the number of versions that no vector was made of yet.
+    pub fn unembedded(&self) -> u64 {
+        self.inner.shared.vectors.pending.load(Ordering::Relaxed)
+    }
+
+    /// The section of `status`; `None` where there is neither an embedder nor a vector.
+    pub(crate) fn embedding_status(&self) -> Option<Value> {
+        let vectors = &self.inner.shared.vectors;
+        let embedder = vectors.backend().embedder;
+        let spaces = vectors.spaces();
+        if embedder.is_none() && spaces.is_empty() {
+            return None;
+        }
+        let int = |number: u64| Value::from(number);
+        let own = embedder.as_ref().map(|embedder| embedder.model());
+        let of = |space: &Space| {
+            let mut map = Map::new();
+            map.insert("model", space.model().name.as_str());
+            map.insert("dims", int(space.model().dims as u64));
+            map.insert("vectors", int(space.rows() as u64));
+            map.insert("memoryBytes", int(space.memory() as u64));
+            map.insert("given", Value::Bool(space.is_given()));
+            Value::Object(map)
+        };
+        let mut status = Map::new();
+        status.insert("model", own.map_or(Value::Null, |own| own.name.as_str().into()));
+        let hash = own
+            .filter(|own| own.hash != [0; 32])
+            .map(|own| own.hash.iter().map(|byte| format!("{byte:02x}")).collect::<String>());
+        status.insert("modelHash", hash.map_or(Value::Null, Value::from));
+        status.insert("pending", int(vectors.pending.load(Ordering::Relaxed)));
+        status.insert("bytes", int(vectors.bytes.load(Ordering::Relaxed)));
+        status.insert("damagedFiles", int(vectors.damaged.load(Ordering::Relaxed)));
+        status.insert("leftOut", int(vectors.left_out.load(Ordering::Relaxed)));
+        let is_shown =
+            |space: &&Space| space.is_given() || own.is_some_and(|own| compare(own, space.model()));
+        status.insert("models", Value::Array(spaces.iter().filter(is_shown).map(of).collect()));
+        Some(Value::Object(status))
+    }
+}

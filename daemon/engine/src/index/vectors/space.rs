@@ -1,0 +1,302 @@
+//! The vectors of one model: rows in blocks, so that a new row moves no other one.
+
+use std::collections::BinaryHeap;
+
+use omird_embedding::{Bits, ModelName, Vector, dot};
+
+use crate::index::doc::DocId;
+
+/// Rows of a block, in memory and in a file.
+pub(crate) const BLOCK_ROWS: usize = 1024;
+/// Numbers from which rows have their signs apart, to be looked at first.
+const BITS_FROM: usize = 256;
+/// Rows from which the signs are looked at first: fewer are compared as fast as they are.
+const MANY_ROWS: usize = 1 << 14;
+/// Rows whose numbers are compared where signs are looked at first.
+const BEST_BY_SIGNS: usize = 1024;
+
+#[derive(Debug, Default)]
+struct Block {
+    docs: Vec<DocId>,
+    scales: Vec<f32>,
+    values: Vec<i8>,
+    /// Empty for short vectors.
+    bits: Vec<u64>,
+}
+
+/// The vectors of one model.
+#[derive(Debug)]
+pub(crate) struct Space {
+    model: ModelName,
+    /// True if clients state the vectors, false if they are made here.
+    is_given: bool,
+    blocks: Vec<Block>,
+    rows: usize,
+}
+
+/// A version and the cosine of its vector with that of a question.
+pub(crate) type Near = (DocId, f32);
+
+impl Space {
+    /// A space without rows.
+    pub(crate) fn new(model: ModelName, is_given: bool) -> Self {
+        Self { model, is_given, blocks: Vec::new(), rows: 0 }
+    }
+
+    pub(crate) fn model(&self) -> &ModelName {
+        &self.model
+    }
+
+    pub(crate) fn is_given(&self) -> bool {
+        self.is_given
+    }
+
+    /// Number of rows.
+    pub(crate) fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Bytes of the rows in memory.
+    pub(crate) fn memory(&self) -> usize {
+        let of = |block: &Block| {
+            block.docs.capacity() * size_of::<DocId>()
+                + block.scales.capacity() * size_of::<f32>()
+                + block.values.capacity()
+                + block.bits.capacity() * size_of::<u64>()
+        };
+        self.blocks.iter().map(of).sum()
+    }
+
+    fn bit_words(&self) -> usize {
+        if self.model.dims >= BITS_FROM { Bits::words(self.model.dims) } else { 0 }
+    }
+
+    /// Adds a row; one of another size is left out.
+    pub(crate) fn push(&mut self, doc: DocId, vector: &Vector) {
+        let dims = self.model.dims;
+        if vector.values.len() != dims {
+            return;
+        }
+        let words = self.bit_words();
+        if self.rows.is_multiple_of(BLOCK_ROWS) {
+            // Its whole room at once, so that it is no larger than it must be.
+            self.blocks.push(Block {
+                docs: Vec::with_capacity(BLOCK_ROWS),
+                scales: Vec::with_capacity(BLOCK_ROWS),
+                values: Vec::with_capacity(BLOCK_ROWS * dims),
+                bits: Vec::with_capacity(BLOCK_ROWS * words),
+            });
+        }
+        let Some(block) = self.blocks.last_mut() else { return };
+        block.docs.push(doc);
+        block.scales.push(vector.scale);
+        block.values.extend_from_slice(&vector.values);
+        if words > 0 {
+            let at = block.bits.len();
+            block.bits.resize(at + words, 0);
+            Bits::write(&vector.values, &mut block.bits[at..]);
+        }
+        self.rows += 1;
+    }
+
+    /// The version, scale and numbers of each row from one on.
+    pub(crate) fn rows_from(&self, first: usize) -> impl Iterator<Item = (DocId, f32, &[i8])> {
+        let dims = self.model.dims;
+        let blocks = self.blocks.iter().skip(first / BLOCK_ROWS);
+        let all = blocks.flat_map(move |block| {
+            let values = block.values.chunks_exact(dims);
+            block
+                .docs
+                .iter()
+                .zip(&block.scales)
+                .zip(values)
+                .map(|((doc, scale), v)| (*doc, *scale, v))
+        });
+        all.skip(first % BLOCK_ROWS)
+    }
+
+    /// The same without the rows that `keeps` does not name. The others stay in order.
+    pub(crate) fn keeping(&self, keeps: impl Fn(DocId) -> bool) -> Self {
+        let mut kept = Self::new(self.model.clone(), self.is_given);
+        for (doc, scale, values) in self.rows_from(0).filter(|(doc, ..)| keeps(*doc)) {
+            kept.push(doc, &Vector { scale, values: values.into() });
+        }
+        kept
+    }
+
+    /// Returns true if [`Space::near`] can look at signs first: of long vectors in a large space.
+    pub(crate) fn has_signs(&self) -> bool {
+        self.bit_words() > 0 && self.rows > MANY_ROWS
+    }
+
+    /// The versions whose vectors have at least the cosine `floor` with `vector`, in no order. Of those that are left out,
+    /// `passes` says so; where something narrows, `within` holds all that can match, ascending.
+    ///
+    /// All rows are compared. With `signs_first`, of long vectors in a large space only the [`BEST_BY_SIGNS`] that are most
+    /// alike by their signs: that takes less than half the time, and may leave some out.
+    pub(crate) fn near(
+        &self,
+        vector: &Vector,
+        floor: f32,
+        within: Option<&[DocId]>,
+        signs_first: bool,
+        passes: &mut dyn FnMut(DocId) -> bool,
+    ) -> Vec<Near> {
+        let mut found = Vec::new();
+        let dims = self.model.dims;
+        if vector.values.len() != dims {
+            return found;
+        }
+        if signs_first && self.has_signs() {
+            for (block, row) in self.alike(vector, within, passes) {
+                let Some(block) = self.blocks.get(block) else { continue };
+                let values = &block.values[row * dims..(row + 1) * dims];
+                let cosine = dot(values, &vector.values) as f32 * vector.scale * block.scales[row];
+                if cosine >= floor {
+                    found.push((block.docs[row], cosine));
+                }
+            }
+            return found;
+        }
+        let is_within = |doc: &DocId| within.is_none_or(|docs| docs.binary_search(doc).is_ok());
+        for block in &self.blocks {
+            let values = block.values.chunks_exact(dims);
+            for ((doc, scale), values) in block.docs.iter().zip(&block.scales).zip(values) {
+                // What narrows is asked first where it is few; a comparison of numbers is cheaper than a filter.
+                if within.is_some() && !is_within(doc) {
+                    continue;
+                }
+                let cosine = dot(values, &vector.values) as f32 * vector.scale * *scale;
+                if cosine >= floor && passes(*doc) {
+                    found.push((*doc, cosine));
+                }
+            }
+        }
+        found
+    }
+
+    /// The rows whose signs differ least from those of `vector`, as block and row.
+    fn alike(
+        &self,
+        vector: &Vector,
+        within: Option<&[DocId]>,
+        passes: &mut dyn FnMut(DocId) -> bool,
+    ) -> Vec<(usize, usize)> {
+        let words = self.bit_words();
+        let mut signs = vec![0; words];
+        Bits::write(&vector.values, &mut signs);
+        let mut best: BinaryHeap<(u32, usize, usize)> =
+            BinaryHeap::with_capacity(BEST_BY_SIGNS + 1);
+        for (number, block) in self.blocks.iter().enumerate() {
+            for (row, (doc, bits)) in
+                block.docs.iter().zip(block.bits.chunks_exact(words)).enumerate()
+            {
+                let distance = Bits::distance(&signs, bits);
+                let is_room = best.len() < BEST_BY_SIGNS;
+                if !is_room && best.peek().is_some_and(|(worst, ..)| distance >= *worst) {
+                    continue;
+                }
+                if within.is_none_or(|docs| docs.binary_search(doc).is_ok()) && passes(*doc) {
+                    best.push((distance, number, row));
+                    if best.len() > BEST_BY_SIGNS {
+                        best.pop();
+                    }
+                }
+            }
+        }
+        best.into_iter().map(|(_, block, row)| (block, row)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Numbers between -1 and 1, the same in each run.
+    fn vectors(count: usize, dims: usize) -> Vec<Vector> {
+        let mut state = 7_u64;
+        let mut number = || {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            (state >> 40) as f32 / (1 << 23) as f32 - 1.0
+        };
+        (0..count)
+            .map(|_| Vector::of(&(0..dims).map(|_| number()).collect::<Vec<_>>()).unwrap())
+            .collect()
+    }
+
+    fn space(vectors: &[Vector]) -> Space {
+        let dims = vectors[0].values.len();
+        let mut space = Space::new(ModelName { name: "m".into(), dims, hash: [0; 32] }, true);
+        (0..).zip(vectors).for_each(|(doc, vector)| space.push(doc, vector));
+        space
+    }
+
+    #[test]
+    fn a_scan_finds_what_a_comparison_of_each_finds() {
+        let all = vectors(3000, 64);
+        let space = space(&all);
+        let question = &all[17];
+        for (floor, within) in
+            [(0.2, None), (-1.0, Some((0..3000).step_by(7).collect::<Vec<DocId>>()))]
+        {
+            let mut found =
+                space.near(question, floor, within.as_deref(), false, &mut |doc| doc % 2 == 1);
+            found.sort_by_key(|(doc, _)| *doc);
+            let expected: Vec<Near> = (0..)
+                .zip(&all)
+                .filter(|(doc, _)| within.as_ref().is_none_or(|within| within.contains(doc)))
+                .map(|(doc, vector)| (doc, question.cosine(vector)))
+                .filter(|(doc, cosine)| doc % 2 == 1 && *cosine >= floor)
+                .collect();
+            assert!(!expected.is_empty());
+            assert_eq!(found.len(), expected.len());
+            for (a, b) in found.iter().zip(&expected) {
+                assert!(a.0 == b.0 && (a.1 - b.1).abs() < 1e-6, "{a:?} {b:?}");
+            }
+        }
+        assert!(space.near(&vectors(1, 32)[0], -1.0, None, false, &mut |_| true).is_empty());
+    }
+
+    #[test]
+    fn a_row_of_64_takes_72_bytes_and_rows_can_go() {
+        let all = vectors(2 * BLOCK_ROWS, 64);
+        let mut space = space(&all);
+        assert_eq!(space.memory(), 2 * BLOCK_ROWS * 72);
+        space = space.keeping(|doc| doc % 4 == 0);
+        assert_eq!((space.rows(), space.memory()), (BLOCK_ROWS / 2, BLOCK_ROWS * 72));
+        for (row, (doc, scale, values)) in space.rows_from(0).enumerate() {
+            let vector = &all[4 * row];
+            assert_eq!((doc, scale, values), (4 * row as DocId, vector.scale, &*vector.values));
+        }
+        let third = space.rows_from(3).next().unwrap();
+        assert_eq!(third.0, 12);
+        // Of another size.
+        space.push(1, &vectors(1, 63)[0]);
+        assert_eq!(space.rows(), BLOCK_ROWS / 2);
+    }
+
+    #[test]
+    fn signs_first_find_nearly_all_of_the_best() {
+        let mut all = vectors(MANY_ROWS + 100, 256);
+        let question = all[5].clone();
+        // Some that are near: the question, with every n-th number of another.
+        for (at, n) in [(100, 2), (5000, 3), (9000, 4), (16000, 5)] {
+            let mut values = question.values.clone();
+            let other = all[at].values.clone();
+            values.iter_mut().zip(&*other).step_by(n).for_each(|(value, other)| *value = *other);
+            all[at] = Vector::of_integers(values).unwrap();
+        }
+        let space = space(&all);
+        assert!(space.has_signs());
+        let exact = space.near(&question, 0.3, None, false, &mut |_| true);
+        let mut found = space.near(&question, 0.3, None, true, &mut |_| true);
+        assert!(found.iter().all(|one| exact.contains(one)));
+        found.sort_by(|a, b| b.1.total_cmp(&a.1));
+        let docs: Vec<DocId> = found.iter().map(|(doc, _)| *doc).collect();
+        assert_eq!(docs[..5], [5, 16000, 9000, 5000, 100]);
+        let none = space.near(&question, 0.3, Some(&[]), true, &mut |_| true);
+        assert!(none.is_empty());
+    }
+}

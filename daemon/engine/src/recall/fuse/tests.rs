@@ -1,0 +1,154 @@
+use omir_core::instant::{Instant, Timestamp};
+use omir_core::model::{MemoryRecord, Resource};
+use omird_embedding::{ModelName, Vector};
+
+use super::*;
+use crate::index::doc::{FileId, Location, Stamp};
+use crate::index::facts::{Facts, terms_of};
+use crate::index::vectors::Space;
+use crate::question::Question;
+use crate::recall::ranking::Ranked;
+use crate::recall::search::{Matches, search};
+use crate::recall::texts::Verdicts;
+
+const NOW: i64 = 1_000_000_000_000;
+
+fn model() -> ModelName {
+    ModelName { name: "m".into(), dims: 4, hash: [0; 32] }
+}
+
+fn vector(numbers: [f32; 4]) -> Vector {
+    Vector::of(&numbers).unwrap()
+}
+
+/// Memories with a text, a vector if one is stated, and the minute they are of.
+fn catalog(memories: &[(&str, Option<[f32; 4]>, i64)]) -> Catalog {
+    let mut catalog = Catalog::new();
+    let mut space = Space::new(model(), false);
+    for (seq, (content, numbers, minute)) in (1..).zip(memories) {
+        let at = Instant::from(Timestamp::from_unix(1000 + 60 * minute, 0));
+        let id = format!("m{seq}").parse().unwrap();
+        let record: Resource = MemoryRecord::new(id, *content, at).into();
+        let stamp = Stamp { seq, ordinal: 0, version: 1, recorded: 1_000_000 * seq as i64 };
+        let location = Location { file: FileId::Log(1), offset: 0, len: 1, crc: 0 };
+        let id = catalog.put(&Facts::of(&record), &terms_of(&record), None, stamp, location);
+        if let Some(numbers) = numbers {
+            space.push(id, &vector(*numbers));
+        }
+    }
+    catalog.vectors.spaces_mut().push(space);
+    catalog
+}
+
+fn asked(text: Option<&str>, numbers: [f32; 4]) -> Query {
+    let vector = Some(AskedVector { model: model(), vector: vector(numbers) });
+    Query { text: text.map(Into::into), vector, ..Query::default() }
+}
+
+fn found(catalog: &Catalog, query: &Query) -> Matches {
+    search(catalog, query, NOW, &mut Verdicts::default())
+}
+
+fn docs(matches: &Matches) -> Vec<DocId> {
+    matches.page.iter().map(|hit| hit.doc).collect()
+}
+
+#[test]
+fn what_is_near_in_meaning_is_found_without_a_word_in_common() {
+    let catalog = catalog(&[
+        ("a white mug", Some([1.0, 0.2, 0.0, 0.0]), 0),
+        ("the charger hums", Some([0.0, 0.0, 1.0, 0.0]), 200),
+        ("nobody made a vector of this cup", None, 400),
+    ]);
+    let query = asked(Some("cup"), [1.0, 0.0, 0.0, 0.0]);
+    let matches = found(&catalog, &query);
+    let mut ids = docs(&matches);
+    ids.sort_unstable();
+    assert_eq!((ids, matches.total), (vec![0, 2], 2));
+    let words = Query { vector: None, ..query.clone() };
+    assert_eq!(docs(&found(&catalog, &words)), [2]);
+    // Of parts, the raw cosine.
+    let mug: &Ranked = matches.page.iter().find(|hit| hit.doc == 0).unwrap();
+    assert!((mug.scores[ScorePart::Meaning] - 0.98).abs() < 0.01, "{mug:?}");
+    assert!(matches.page.iter().all(|hit| (0.0..=1.0).contains(&hit.score)));
+    // A floor hides it, and nothing is left of a question that nothing is near.
+    let high = Query { min_cosine: Some(0.99), ..query };
+    assert_eq!(docs(&found(&catalog, &high)), [2]);
+    let unrelated = asked(None, [0.0, 0.0, 0.0, 1.0]);
+    assert_eq!(found(&catalog, &unrelated).total, 0);
+}
+
+#[test]
+fn fusion_by_hand() {
+    let catalog = catalog(&[
+        ("a cup and a saucer", Some([1.0, 0.0, 0.0, 0.0]), 0),
+        ("a cup", Some([0.0, 1.0, 0.0, 0.0]), 200),
+        ("a mug", Some([0.9, 0.1, 0.0, 0.0]), 400),
+    ]);
+    let query = asked(Some("cup"), [1.0, 0.0, 0.0, 0.0]);
+    let matches = found(&catalog, &query);
+    assert_eq!(matches.total, 3);
+    let weights = matches.weights.unwrap();
+    let part = |doc: DocId, part| {
+        let hit = matches.page.iter().find(|hit| hit.doc == doc).unwrap();
+        hit.scores[part] * weights.of_part(part)
+    };
+    // The part of words, 0.35 of 0.7, is shared: 0.6 for the best by words, 0.4 for the best by meaning; neighbours could
+    // add 0.6, so all are divided by 1.6.
+    let best = matches.page.iter().map(|hit| hit.scores[ScorePart::Text]).fold(0.0, f64::max);
+    let strength = (best / STRONG_WORDS).min(1.0);
+    let words = 0.6 * strength * strength;
+    let expected = 0.5 / 1.6 * words;
+    assert!((part(1, ScorePart::Text) - expected).abs() < 1e-9, "{best}");
+    assert!((part(0, ScorePart::Meaning) - 0.5 / 1.6 * (1.0 - words)).abs() < 1e-6);
+    assert_eq!(part(2, ScorePart::Text), 0.0);
+    assert_eq!(docs(&matches)[0], 0, "both");
+}
+
+#[test]
+fn neighbours_in_time_share_what_they_are_worth() {
+    let near = Some([1.0, 0.0, 0.0, 0.0]);
+    let faint = Some([0.5, 0.0, 0.8, 0.0]);
+    let memories = [
+        ("one", faint, 0),
+        ("two", near, 10),
+        ("three", faint, 20),
+        ("four", faint, 200),
+        ("five", None, 400),
+    ];
+    let catalog = catalog(&memories);
+    let query = asked(None, [1.0, 0.0, 0.0, 0.0]);
+    let matches = found(&catalog, &query);
+    let worth = |doc: DocId| {
+        matches.page.iter().find(|hit| hit.doc == doc).unwrap().scores[ScorePart::Neighbours]
+    };
+    assert_eq!(matches.total, 4);
+    assert!((worth(0) - 1.0).abs() < 1e-6, "beside the best");
+    assert!((worth(2) - 1.0).abs() < 1e-6, "beside the best, and two hours before another");
+    assert_eq!(worth(3), 0.0, "hours apart");
+    assert!(worth(1) > 0.9 && worth(1) < 1.1, "two faint ones");
+}
+
+#[test]
+fn filters_hold_for_what_is_near_and_pages_are_of_one_order() {
+    let near = Some([1.0, 0.0, 0.0, 0.0]);
+    let memories: Vec<_> =
+        (0..30).map(|n| (if n % 3 == 0 { "a cup" } else { "a mug" }, near, n * 100)).collect();
+    let catalog = catalog(&memories);
+    let query = Query { limit: Some(100), ..asked(Some("cup"), [1.0, 0.0, 0.0, 0.0]) };
+    let all = docs(&found(&catalog, &query));
+    assert_eq!(all.len(), 30);
+    let mut pages = Vec::new();
+    for offset in (0..30).step_by(7) {
+        let page = Query { limit: Some(7), offset, ..query.clone() };
+        pages.extend(docs(&found(&catalog, &page)));
+    }
+    assert_eq!(pages, all);
+    // The same by a scan: filters that everything passes, so that nothing is pruned.
+    let scanned = Query { include_expired: true, ..query.clone() };
+    assert_eq!(docs(&found(&catalog, &scanned)), all);
+    let importance = Query { min_importance: Some(0.5), ..query.clone() };
+    assert_eq!(found(&catalog, &importance).total, 0, "none states it");
+    let excluded = Query { text: Question::parse("cup -mug"), ..query };
+    assert_eq!(found(&catalog, &excluded).total, 10);
+}
