@@ -74,7 +74,7 @@ impl<'a> Params<'a> {
     pub(crate) fn id(&mut self, name: &'static str) -> Result<Option<&'a str>, Failure> {
         let Some(value) = self.value(name) else { return Ok(None) };
         let text = value.as_str().ok_or_else(|| self.expected(name, "an id as a text", value))?;
-        check_id(text).map_err(|why| self.fault(name, why))?;
+        check_id(text).map_err(|why| self.fault(name, why.to_string()))?;
         Ok(Some(text))
     }
 
@@ -213,10 +213,20 @@ impl<'a> Params<'a> {
     }
 }
 
+/// Why a text is no id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct InvalidId;
+
+impl std::fmt::Display for InvalidId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "an id is 1 to {LONGEST_ID} bytes without control characters")
+    }
+}
+
 /// Checks an id: 1 to 256 bytes without control characters.
-pub(crate) fn check_id(id: &str) -> Result<(), String> {
+pub(crate) fn check_id(id: &str) -> Result<(), InvalidId> {
     if id.trim().is_empty() || id.len() > LONGEST_ID || id.chars().any(char::is_control) {
-        return Err(format!("an id is 1 to {LONGEST_ID} bytes without control characters"));
+        return Err(InvalidId);
     }
     Ok(())
 }

@@ -44,7 +44,7 @@ pub struct Push {
     pub body: Arc<str>,
 }
 
-type Told = dyn Fn(&Push) + Send + Sync;
+type Listener = dyn Fn(&Push) + Send + Sync;
 
 /// Those who carry notifications on. Cloning gives another handle.
 #[derive(Clone, Default)]
@@ -52,7 +52,7 @@ pub struct Pushes(Arc<Inner>);
 
 #[derive(Default)]
 struct Inner {
-    listeners: Mutex<Vec<Weak<Told>>>,
+    listeners: Mutex<Vec<Weak<Listener>>>,
     gaps: Mutex<HashMap<(String, String), Instant>>,
     /// The ranks of each agent that is told of units, and what they were made of.
     ranks: Mutex<HashMap<String, (String, Arc<Ranks>)>>,
@@ -61,17 +61,17 @@ struct Inner {
 /// Hears of notifications until it is dropped.
 #[must_use = "nothing is heard any more once this is dropped"]
 pub struct Listening {
-    _told: Arc<Told>,
+    _listener: Arc<Listener>,
 }
 
 impl Pushes {
-    /// Calls `told` for each notification from now on, in the order of the log. It must not block.
-    pub fn listen(&self, told: impl Fn(&Push) + Send + Sync + 'static) -> Listening {
-        let told: Arc<Told> = Arc::new(told);
+    /// Calls `listener` for each notification from now on, in the order of the log. It must not block.
+    pub fn listen(&self, listener: impl Fn(&Push) + Send + Sync + 'static) -> Listening {
+        let listener: Arc<Listener> = Arc::new(listener);
         let mut listeners = self.0.listeners.lock();
-        listeners.retain(|listener| listener.strong_count() > 0);
-        listeners.push(Arc::downgrade(&told));
-        Listening { _told: told }
+        listeners.retain(|known| known.strong_count() > 0);
+        listeners.push(Arc::downgrade(&listener));
+        Listening { _listener: listener }
     }
 
     /// Tells everybody.
@@ -173,9 +173,9 @@ impl Pushes {
 
     /// Returns the ranks of an agent, made once for all notifications.
     fn ranks(&self, tenant: &str, model: &Model, agent: &Agent) -> Arc<Ranks> {
-        let asked = format!("{} {}", agent.role, agent.interests.join(" "));
+        let query = format!("{} {}", agent.role, agent.interests.join(" "));
         let task = agent.current_task_id.as_deref();
-        let made_of = format!("{asked}\0{}", task.unwrap_or_default());
+        let made_of = format!("{query}\0{}", task.unwrap_or_default());
         let mut ranks = self.0.ranks.lock();
         let key = format!("{tenant}\0{}", agent.id);
         if let Some((known, ranks)) = ranks.get(&key)
@@ -186,7 +186,7 @@ impl Pushes {
         if ranks.len() >= MOST_GAPS {
             ranks.clear();
         }
-        let new = Arc::new(Ranks::for_push(model, &asked, task));
+        let new = Arc::new(Ranks::for_push(model, &query, task));
         ranks.insert(key, (made_of, new.clone()));
         new
     }

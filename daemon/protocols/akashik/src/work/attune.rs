@@ -118,8 +118,8 @@ pub(crate) fn attune(turn: &mut Turn<'_>, mut params: Params<'_>) -> Done {
     let mut words = vec![scope.role.as_str()];
     words.extend(scope.interests.iter().chain(&sender.interests).map(String::as_str));
     words.extend(hint);
-    let asked = words.join(" ");
-    let ranks = Ranks::new(turn, &scope, &asked)?;
+    let query = words.join(" ");
+    let ranks = Ranks::new(turn, &scope, &query)?;
     let is_wanted = |kept: &Kept| {
         (scope.include_own || kept.unit.source.agent_id != viewer.agent_id)
             && (kept.is_live() || scope.include_own && kept.status == UnitStatus::Draft)
@@ -127,29 +127,39 @@ pub(crate) fn attune(turn: &mut Turn<'_>, mut params: Params<'_>) -> Done {
             && scope.since_epoch.is_none_or(|since| kept.unit.epoch >= since)
             && (scope.layers.is_empty() || scope.layers.contains(&Layer::of(kept)))
     };
-    let mut found: Vec<Found<'_>> = Vec::new();
+    let mut candidates: Vec<Candidate<'_>> = Vec::new();
     for (id, kept) in turn.model.all_visible(&viewer).filter(|(_, kept)| is_wanted(kept)) {
         let (score, reason) = ranks.of(id, kept);
         if score >= scope.threshold {
-            found.push(Found { score, reason, epoch: kept.unit.epoch, what: What::Unit(id, kept) });
+            candidates.push(Candidate {
+                score,
+                reason,
+                epoch: kept.unit.epoch,
+                what: What::Unit(id, kept),
+            });
         }
     }
     if turn.who.reads_robot && scope.since_epoch.is_none_or(|since| since == 0) {
-        for memory in turn.contents.robot(&asked, MOST_ROBOT.min(scope.max_units))? {
+        for memory in turn.contents.robot(&query, MOST_ROBOT.min(scope.max_units))? {
             let score = memory.score.clamp(0.0, 1.0);
             if score >= scope.threshold {
                 let reason = "the robot remembers it".to_owned();
-                found.push(Found { score, reason, epoch: 0, what: What::Robot(Box::new(memory)) });
+                candidates.push(Candidate {
+                    score,
+                    reason,
+                    epoch: 0,
+                    what: What::Robot(Box::new(memory)),
+                });
             }
         }
     }
     // Ties go to the newer unit, so that the order depends on nothing but the field.
-    found.sort_by(|a, b| {
+    candidates.sort_by(|a, b| {
         b.score.total_cmp(&a.score).then(b.epoch.cmp(&a.epoch)).then_with(|| a.id().cmp(b.id()))
     });
-    let available = found.len();
-    found.truncate(scope.max_units);
-    let (record, used) = packed(turn, found, form, scope.max_tokens)?;
+    let available = candidates.len();
+    candidates.truncate(scope.max_units);
+    let (record, used) = packed(turn, candidates, form, scope.max_tokens)?;
     let conflicts = turn.model.conflicts_seen(&viewer).into_iter().filter(|one| one.is_open());
     let conflicts: Vec<Value> = conflicts.map(answers::conflict).collect::<Result<_, _>>()?;
     let budget = object([
@@ -169,7 +179,7 @@ pub(crate) fn attune(turn: &mut Turn<'_>, mut params: Params<'_>) -> Done {
 }
 
 /// A candidate.
-struct Found<'a> {
+struct Candidate<'a> {
     score: f64,
     reason: String,
     epoch: u64,
@@ -181,7 +191,7 @@ enum What<'a> {
     Robot(Box<RobotMemory>),
 }
 
-impl Found<'_> {
+impl Candidate<'_> {
     fn id(&self) -> &str {
         match &self.what {
             What::Unit(id, _) => id,
@@ -194,14 +204,14 @@ impl Found<'_> {
 /// where that does not help; a shorter one behind it may fit.
 fn packed(
     turn: &Turn<'_>,
-    found: Vec<Found<'_>>,
+    candidates: Vec<Candidate<'_>>,
     form: Form,
     budget: Option<usize>,
 ) -> Result<(Vec<Value>, usize), Failure> {
     let mut left = budget.unwrap_or(usize::MAX);
     let mut used = 0;
     let mut record = Vec::new();
-    for Found { score, reason, what, .. } in found {
+    for Candidate { score, reason, what, .. } in candidates {
         let whole = match what {
             What::Robot(memory) => memory.unit,
             What::Unit(id, kept) => {
@@ -260,9 +270,9 @@ pub(crate) struct Ranks {
 }
 
 impl Ranks {
-    fn new(turn: &Turn<'_>, scope: &Scope, asked: &str) -> Result<Self, Failure> {
+    fn new(turn: &Turn<'_>, scope: &Scope, query: &str) -> Result<Self, Failure> {
         let mut texts = HashMap::new();
-        turn.contents.ranked(asked, &mut |id, score| {
+        turn.contents.ranked(query, &mut |id, score| {
             texts.insert(id.to_owned(), score);
             if texts.len() < MOST_RANKED {
                 ControlFlow::Continue(())
@@ -272,7 +282,7 @@ impl Ranks {
         })?;
         let mut ranks = Self::bare(
             turn,
-            asked,
+            query,
             scope.active_task_id.as_deref().or_else(|| {
                 turn.model.agent(turn.agent_id()).and_then(|agent| agent.current_task_id.as_deref())
             }),
@@ -283,14 +293,14 @@ impl Ranks {
     }
 
     /// Returns ranks without the index: what a unit is worth to an agent that is told of it.
-    fn bare(turn: &Turn<'_>, asked: &str, task: Option<&str>) -> Self {
+    fn bare(turn: &Turn<'_>, query: &str, task: Option<&str>) -> Self {
         let epochs = || turn.model.order.keys().map(|(epoch, _)| *epoch);
-        Self::of_model(turn.model, asked, task, epochs().next(), epochs().next_back())
+        Self::of_model(turn.model, query, task, epochs().next(), epochs().next_back())
     }
 
     fn of_model(
         model: &Model,
-        asked: &str,
+        query: &str,
         task: Option<&str>,
         oldest: Option<u64>,
         newest: Option<u64>,
@@ -303,9 +313,9 @@ impl Ranks {
             })
         });
         Self {
-            vector: meaning::embed(asked),
+            vector: meaning::embed(query),
             texts: HashMap::new(),
-            stems: meaning::stems(asked).into_iter().collect(),
+            stems: meaning::stems(query).into_iter().collect(),
             task: task.map(str::to_owned),
             near_tasks: near.map(|task| task.id.clone()).collect(),
             recency_weight: RECENCY,
@@ -315,8 +325,8 @@ impl Ranks {
     }
 
     /// Returns the ranks by which an agent is told of units.
-    pub(crate) fn for_push(model: &Model, asked: &str, task: Option<&str>) -> Self {
-        Self::of_model(model, asked, task, None, None)
+    pub(crate) fn for_push(model: &Model, query: &str, task: Option<&str>) -> Self {
+        Self::of_model(model, query, task, None, None)
     }
 
     /// Returns the relevance of a unit that is new.

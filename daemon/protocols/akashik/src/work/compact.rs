@@ -13,7 +13,7 @@ use crate::rights::Act;
 use crate::turn::{Done, Turn};
 use crate::types::{Confidence, Intent, Relation};
 use crate::words::{Compaction, MemoryType, Mode, RelationType, UnitStatus};
-use crate::work::record::{Asked, add};
+use crate::work::record::{NewUnit, add};
 
 /// Most units of one COMPACT. More of them take another.
 const MOST: usize = 500;
@@ -105,7 +105,7 @@ fn summarize(turn: &mut Turn<'_>, ids: &[String]) -> Result<usize, Failure> {
                 .filter_map(|kept| kept.unit.score())
                 .collect();
             let score = scores.iter().copied().fold(1.0, f64::min);
-            let asked = Asked {
+            let new_unit = NewUnit {
                 mode: Mode::Committed,
                 of: MemoryType::Synthesis,
                 content,
@@ -128,7 +128,7 @@ fn summarize(turn: &mut Turn<'_>, ids: &[String]) -> Result<usize, Failure> {
                     })
                     .collect(),
             };
-            add(turn, asked, made)?;
+            add(turn, new_unit, made)?;
             if let Some(unit) = turn.units.last_mut() {
                 unit.source.session_id = session.clone();
             }

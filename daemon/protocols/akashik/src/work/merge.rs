@@ -14,7 +14,7 @@ use crate::rights::Act;
 use crate::turn::{Done, Turn};
 use crate::types::{Confidence, Conflict, Intent, Relation, Resolution, Vote};
 use crate::words::{ConflictStatus, MemoryType, Mode, RelationType, Strategy};
-use crate::work::record::{Asked, add};
+use crate::work::record::{NewUnit, add};
 
 /// Most bytes of a synthesis.
 const MOST_SYNTHESIS: usize = 64 << 10;
@@ -220,7 +220,7 @@ impl Case {
             target_id: id.to_owned(),
             description: None,
         });
-        let asked = Asked {
+        let new_unit = NewUnit {
             mode: Mode::Committed,
             of: MemoryType::Synthesis,
             content,
@@ -236,7 +236,7 @@ impl Case {
             }),
             relations: relations.to_vec(),
         };
-        let id = add(turn, asked, 0)?;
+        let id = add(turn, new_unit, 0)?;
         if let Some(unit) = turn.units.last_mut() {
             unit.source.session_id = session;
         }

@@ -25,17 +25,17 @@ const ONLY_LOOK: [&str; 2] = ["observer", "audit"];
 
 pub(crate) fn record(turn: &mut Turn<'_>, mut params: Params<'_>) -> Done {
     let sender = turn.sender()?;
-    let asked = Asked::read(&mut params)?;
+    let new_unit = NewUnit::read(&mut params)?;
     params.finish()?;
-    turn.may(if asked.mode == Mode::Draft { Act::RecordDraft } else { Act::RecordCommitted })?;
+    turn.may(if new_unit.mode == Mode::Draft { Act::RecordDraft } else { Act::RecordCommitted })?;
     if turn.who.authority < 4 && ONLY_LOOK.contains(&sender.role.to_lowercase().as_str()) {
         let message =
             format!("role {:?} only looks: it records nothing, drafts neither", sender.role);
         return Err(Failure::new(&INSUFFICIENT_AUTHORITY, message));
     }
     turn.check_session(true)?;
-    let of = asked.of;
-    let id = add(turn, asked, 0)?;
+    let of = new_unit.of;
+    let id = add(turn, new_unit, 0)?;
     let explicit = relate(turn, &id)?;
     let (conflicts, is_deferred) = if status(turn, &id) == UnitStatus::Draft {
         (explicit, false)
@@ -64,7 +64,7 @@ fn status(turn: &Turn<'_>, id: &str) -> UnitStatus {
 }
 
 /// A unit as it is asked for.
-pub(crate) struct Asked {
+pub(crate) struct NewUnit {
     pub(crate) mode: Mode,
     pub(crate) of: MemoryType,
     pub(crate) content: String,
@@ -73,7 +73,7 @@ pub(crate) struct Asked {
     pub(crate) relations: Vec<Relation>,
 }
 
-impl Asked {
+impl NewUnit {
     fn read(params: &mut Params<'_>) -> Result<Self, Failure> {
         for name in OURS {
             if params.value(name).is_some() {
@@ -142,8 +142,8 @@ fn read_relations(params: &mut Params<'_>) -> Result<Vec<Relation>, Failure> {
 }
 
 /// Adds a unit of the sender to what is changed, the `taken`th of this operation.
-pub(crate) fn add(turn: &mut Turn<'_>, asked: Asked, taken: usize) -> Result<String, Failure> {
-    let cause = if asked.mode == Mode::Draft { UnitCause::Draft } else { UnitCause::Commit };
+pub(crate) fn add(turn: &mut Turn<'_>, new_unit: NewUnit, taken: usize) -> Result<String, Failure> {
+    let cause = if new_unit.mode == Mode::Draft { UnitCause::Draft } else { UnitCause::Commit };
     let status =
         next(UNITS, None, cause).ok_or_else(|| Failure::internal("no row for a new unit"))?;
     let id = turn.new_id("mem", taken);
@@ -158,13 +158,13 @@ pub(crate) fn add(turn: &mut Turn<'_>, asked: Asked, taken: usize) -> Result<Str
     debug_assert!(id.len() <= LONGEST_ID);
     turn.units.push(Unit {
         id: id.clone(),
-        mode: asked.mode,
-        of: asked.of,
-        content: asked.content,
-        intent: asked.intent,
-        confidence: asked.confidence,
+        mode: new_unit.mode,
+        of: new_unit.of,
+        content: new_unit.content,
+        intent: new_unit.intent,
+        confidence: new_unit.confidence,
         source,
-        relations: asked.relations,
+        relations: new_unit.relations,
         status,
         epoch: turn.epoch,
     });
