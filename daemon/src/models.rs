@@ -28,9 +28,9 @@ use crate::router::{ModelClient, ModelFault, Reached};
 /// Most bytes of an answer.
 const MOST: usize = 1 << 20;
 
-/// The place of a server.
+/// The address of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
+pub enum Address {
     /// A socket on this machine.
     Unix(PathBuf),
     /// A host and its port, in the clear.
@@ -42,8 +42,8 @@ pub enum Place {
 /// A server, as it is configured: `[compass.model]`.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ModelServer {
-    /// Its place.
-    pub place: Place,
+    /// Its address.
+    pub address: Address,
     /// The path before those of the API: `/v1`.
     pub base: String,
     /// Its key.
@@ -52,18 +52,18 @@ pub struct ModelServer {
 
 impl fmt::Debug for ModelServer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { place, base, key } = self;
+        let Self { address, base, key } = self;
         let key = if key.is_some() { "a key" } else { "no key" };
-        write!(f, "{place:?} at {base:?} with {key}")
+        write!(f, "{address:?} at {base:?} with {key}")
     }
 }
 
 impl ModelServer {
     /// Returns the host as a request names it.
     fn host(&self) -> String {
-        match &self.place {
-            Place::Unix(_) => "localhost".to_owned(),
-            Place::Plain(host, port) | Place::Tls(host, port, _) => match host.contains(':') {
+        match &self.address {
+            Address::Unix(_) => "localhost".to_owned(),
+            Address::Plain(host, port) | Address::Tls(host, port, _) => match host.contains(':') {
                 true => format!("[{host}]:{port}"),
                 false => format!("{host}:{port}"),
             },
@@ -85,17 +85,17 @@ impl Client {
 
     async fn posted(&self, path: &str, body: Vec<u8>) -> Result<Vec<u8>, ModelFault> {
         let Self { server } = self;
-        match &server.place {
-            Place::Unix(path_of_socket) => {
+        match &server.address {
+            Address::Unix(path_of_socket) => {
                 let stream = UnixStream::connect(path_of_socket).await.map_err(unreachable)?;
                 self.sent(stream, path, body).await
             }
-            Place::Plain(host, port) => {
+            Address::Plain(host, port) => {
                 let stream =
                     TcpStream::connect((host.as_str(), *port)).await.map_err(unreachable)?;
                 self.sent(stream, path, body).await
             }
-            Place::Tls(host, port, authorities) => {
+            Address::Tls(host, port, authorities) => {
                 let config = trusting(authorities).map_err(unreachable)?;
                 let name = ServerName::try_from(host.clone());
                 let name = name.map_err(|error| unreachable(io::Error::other(error)))?;
@@ -202,8 +202,8 @@ mod tests {
 
     use super::*;
 
-    fn client(place: Place) -> Client {
-        Client::new(ModelServer { place, base: "/v1".into(), key: Some("secret".into()) })
+    fn client(address: Address) -> Client {
+        Client::new(ModelServer { address, base: "/v1".into(), key: Some("secret".into()) })
     }
 
     /// Reads a request up to the end of its body, which is `{}`.
@@ -226,7 +226,7 @@ mod tests {
             stream.write_all(answer).unwrap();
             request
         });
-        let client = client(Place::Plain("127.0.0.1".into(), port));
+        let client = client(Address::Plain("127.0.0.1".into(), port));
         let deadline = Instant::now() + Duration::from_secs(10);
         let answer = client.post("/chat/completions", b"{}".to_vec(), deadline);
         (answer, server.join().unwrap())
@@ -252,7 +252,7 @@ mod tests {
         assert_eq!(reached(b"no HTTP at all"), Reached::NoAnswer);
         assert_eq!(reached(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{"), Reached::NoAnswer);
         assert_eq!(reached(b""), Reached::NoAnswer);
-        assert!(!format!("{:?}", client(Place::Unix("/x".into()))).contains("secret"));
+        assert!(!format!("{:?}", client(Address::Unix("/x".into()))).contains("secret"));
     }
 
     #[test]
@@ -270,7 +270,7 @@ mod tests {
             }
             bytes
         });
-        let client = client(Place::Plain("127.0.0.1".into(), port));
+        let client = client(Address::Plain("127.0.0.1".into(), port));
         let deadline = Instant::now() + Duration::from_secs(30);
         let fault = client.post("/x", b"{}".to_vec(), deadline).unwrap_err();
         assert_eq!(fault.reached, Reached::NoAnswer);
@@ -281,7 +281,7 @@ mod tests {
     fn a_call_ends_at_its_deadline() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let client =
-            client(Place::Plain("127.0.0.1".into(), listener.local_addr().unwrap().port()));
+            client(Address::Plain("127.0.0.1".into(), listener.local_addr().unwrap().port()));
         let began = Instant::now();
         let deadline = began + Duration::from_millis(300);
         let fault = client.post("/x", b"{}".to_vec(), deadline).unwrap_err();
@@ -304,7 +304,7 @@ mod tests {
             stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n[]").unwrap();
         });
         let deadline = Instant::now() + Duration::from_secs(10);
-        let answer = client(Place::Unix(path)).post("/x", b"{}".to_vec(), deadline);
+        let answer = client(Address::Unix(path)).post("/x", b"{}".to_vec(), deadline);
         assert_eq!(answer.unwrap(), b"[]");
         server.join().unwrap();
     }

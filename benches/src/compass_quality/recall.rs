@@ -16,7 +16,7 @@ use crate::compass_quality::set::{Agent, Query, instant};
 const FIRST: usize = 5;
 
 /// An answer, as far as it counts.
-struct Found {
+struct Retrieved {
     ids: Vec<String>,
     named: Vec<[String; 2]>,
 }
@@ -157,7 +157,7 @@ fn be_after(rig: &Rig, agent: &Agent) -> Result<()> {
     Ok(())
 }
 
-fn ask(rig: &Rig, agent: &Agent, query: &Query, of_task: bool) -> Result<Found> {
+fn ask(rig: &Rig, agent: &Agent, query: &Query, of_task: bool) -> Result<Retrieved> {
     let mut params = json!({
         "agent_id": agent.name, "query": query.text, "k": FIRST, "stage_type": query.stage,
         "include_archived": true, "touch": false,
@@ -168,7 +168,7 @@ fn ask(rig: &Rig, agent: &Agent, query: &Query, of_task: bool) -> Result<Found> 
     let answer = rig.ask("memory.retrieve", &params)?;
     let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
     let id = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    Ok(Found {
+    Ok(Retrieved {
         ids: list(&answer["memories"]).iter().map(|one| id(&one["memory"]["memory_id"])).collect(),
         named: list(&answer["validation"]["contradictions"])
             .iter()
@@ -178,13 +178,13 @@ fn ask(rig: &Rig, agent: &Agent, query: &Query, of_task: bool) -> Result<Found> 
 }
 
 /// Relevant among the first five, or among the first R where only R are relevant.
-fn precision(found: &Found, is_relevant: impl Fn(&String) -> bool, relevant: usize) -> f64 {
+fn precision(found: &Retrieved, is_relevant: impl Fn(&String) -> bool, relevant: usize) -> f64 {
     let first = FIRST.min(relevant).max(1);
     found.ids.iter().take(first).filter(|id| is_relevant(id)).count() as f64 / first as f64
 }
 
 /// Tells if the first five hold a labelled contradiction that the answer does not name.
-fn has_unnamed(agent: &Agent, found: &Found) -> bool {
+fn has_unnamed(agent: &Agent, found: &Retrieved) -> bool {
     let first: Vec<&String> = found.ids.iter().take(FIRST).collect();
     agent.pairs.iter().filter(|pair| pair.contradicts).any(|pair| {
         let is_named =

@@ -12,7 +12,7 @@ use super::file::CompassModelSection;
 use super::file::CompassSection;
 use super::{Invalid, within};
 #[cfg(feature = "http")]
-use crate::models::{ModelServer, Place};
+use crate::models::{Address, ModelServer};
 use crate::protocols::compass::CompassSettings;
 
 /// Models for reasoning, of the specification. They are never asked here: the agent reasons, and pays for that itself.
@@ -178,11 +178,11 @@ pub fn server(written: &CompassModelSection) -> Result<ModelServer, Invalid> {
     })?;
     let key = written.key_file.as_deref().map(key_in).transpose()?;
     if let Some(path) = endpoint.strip_prefix("unix:") {
-        let place = Place::Unix(path.into());
+        let address = Address::Unix(path.into());
         if !path.starts_with('/') {
             return Err(wrong(format!("{endpoint:?} is no absolute path")));
         }
-        return Ok(ModelServer { place, base: "/v1".into(), key });
+        return Ok(ModelServer { address, base: "/v1".into(), key });
     }
     let form =
         || wrong(format!("{endpoint:?} is no address such as \"http://127.0.0.1:11434/v1\""));
@@ -200,9 +200,9 @@ pub fn server(written: &CompassModelSection) -> Result<ModelServer, Invalid> {
         return Err(wrong(message));
     }
     let port = |default| uri.port_u16().unwrap_or(default);
-    let place = match (uri.scheme_str(), &written.ca_file) {
-        (Some("http"), _) => Place::Plain(host, port(80)),
-        (Some("https"), Some(file)) => Place::Tls(host, port(443), file.clone()),
+    let address = match (uri.scheme_str(), &written.ca_file) {
+        (Some("http"), _) => Address::Plain(host, port(80)),
+        (Some("https"), Some(file)) => Address::Tls(host, port(443), file.clone()),
         (Some("https"), None) => {
             let message =
                 "is missing; https needs it, such as \"/etc/ssl/certs/ca-certificates.crt\"";
@@ -210,7 +210,7 @@ pub fn server(written: &CompassModelSection) -> Result<ModelServer, Invalid> {
         }
         _ => return Err(form()),
     };
-    Ok(ModelServer { place, base: uri.path().trim_end_matches('/').to_owned(), key })
+    Ok(ModelServer { address, base: uri.path().trim_end_matches('/').to_owned(), key })
 }
 
 /// Reads a key, which only its owner and his group may read.
@@ -279,16 +279,19 @@ mod tests {
         let good = |text: &str| of(text).unwrap();
         let local = good("endpoint = 'http://127.0.0.1:11434/v1/'");
         assert_eq!(
-            (local.place, local.base.as_str()),
-            (Place::Plain("127.0.0.1".into(), 11434), "/v1")
+            (local.address, local.base.as_str()),
+            (Address::Plain("127.0.0.1".into(), 11434), "/v1")
         );
-        assert_eq!(good("endpoint = 'http://[::1]:1'").place, Place::Plain("::1".into(), 1));
-        assert_eq!(good("endpoint = 'unix:/run/m.sock'").place, Place::Unix("/run/m.sock".into()));
+        assert_eq!(good("endpoint = 'http://[::1]:1'").address, Address::Plain("::1".into(), 1));
+        assert_eq!(
+            good("endpoint = 'unix:/run/m.sock'").address,
+            Address::Unix("/run/m.sock".into())
+        );
         let far = "endpoint = 'https://api.example.com/v1'";
         assert!(of(far).unwrap_err().contains("is another machine"));
         assert!(of(&format!("{far}\nremote = true")).unwrap_err().contains("ca_file: is missing"));
         let far = good(&format!("{far}\nremote = true\nca_file = '/etc/ca.pem'"));
-        assert_eq!(far.place, Place::Tls("api.example.com".into(), 443, "/etc/ca.pem".into()));
+        assert_eq!(far.address, Address::Tls("api.example.com".into(), 443, "/etc/ca.pem".into()));
         for wrong in ["ftp://127.0.0.1/", "127.0.0.1:1", "http://a:b@127.0.0.1/", "unix:m.sock", ""]
         {
             let error = of(&format!("endpoint = '{wrong}'")).unwrap_err();

@@ -21,7 +21,7 @@ pub(super) fn run(globals: &Globals, args: &AkashikArgs) -> Result<()> {
 }
 
 /// An item and what was found.
-struct Found {
+struct CheckedItem {
     number: &'static str,
     title: &'static str,
     level: u8,
@@ -34,14 +34,15 @@ fn conformance(globals: &Globals, args: &ConformanceArgs) -> Result<()> {
     let mut probe = Probe::new(endpoint, args)?;
     // That nobody answers is no fault of an item.
     probe.reach()?;
-    let mut found: Vec<Found> = Vec::new();
+    let mut found: Vec<CheckedItem> = Vec::new();
     for item in ITEMS.iter().filter(|item| item.level <= args.level) {
         let (result, why) = match (item.check)(&mut probe) {
             Ok(()) => ("met", String::new()),
             Err(Verdict::Not(why)) => ("not met", why),
             Err(Verdict::Undecided(why)) => ("undecided", why),
         };
-        let one = Found { number: item.number, title: item.title, level: item.level, result, why };
+        let one =
+            CheckedItem { number: item.number, title: item.title, level: item.level, result, why };
         if !globals.json {
             output::print(&line(&one))?;
         }
@@ -93,7 +94,7 @@ fn conformance(globals: &Globals, args: &ConformanceArgs) -> Result<()> {
     Ok(())
 }
 
-fn line(one: &Found) -> String {
+fn line(one: &CheckedItem) -> String {
     let why = if one.why.is_empty() {
         String::new()
     } else {
