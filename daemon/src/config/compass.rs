@@ -13,7 +13,7 @@ use super::file::CompassSection;
 use super::{Invalid, within};
 #[cfg(feature = "http")]
 use crate::models::{Address, ModelServer};
-use crate::protocols::compass::CompassSettings;
+use crate::protocols::compass::{CompassSettings, Counter, TokenCounter};
 
 /// Models for reasoning, of the specification. They are never asked here: the agent reasons, and pays for that itself.
 const REASONING: [&str; 2] = ["gpt-4.1", "gpt-5"];
@@ -64,6 +64,10 @@ pub fn resolve(
         let message = format!("{summarises:?} is no small model: name one that summarises");
         return Err(Invalid::other("compass.compression_model", message));
     }
+    let token_counter = match written.token_counter.as_deref() {
+        None => default.token_counter,
+        Some(name) => Counter::named(name).ok_or_else(|| unknown_counter(name))?,
+    };
     let server = written.model.clone().unwrap_or_default();
     let price = |key: &str, stated, default| {
         within(&format!("compass.model.{key}"), stated, default, 0.0..=1_000_000.0)
@@ -162,9 +166,20 @@ pub fn resolve(
         stage_completion_auto_compress: written
             .stage_completion_auto_compress
             .unwrap_or(default.stage_completion_auto_compress),
+        token_counter,
         memify: written.memify.unwrap_or(default.memify),
         robot_frame: robot_frame.filter(|_| pose).map(str::to_owned),
     })
+}
+
+/// Says which counters this build has.
+fn unknown_counter(name: &str) -> Invalid {
+    let names: Vec<&str> = Counter::ALL.iter().map(TokenCounter::name).collect();
+    let mut message = format!("no counter {name:?} in this omird, which has {}", names.join(", "));
+    if !cfg!(feature = "tiktoken") {
+        message += "; exact ones are in one that is built with --features tiktoken";
+    }
+    Invalid::other("compass.token_counter", message)
 }
 
 /// Checks where the server of models is, and reads its key.
@@ -266,6 +281,18 @@ mod tests {
             ..CompassSettings::default()
         };
         assert_eq!(read(stated, Some("base_link")), Ok(expected));
+    }
+
+    #[test]
+    fn a_counter_that_this_build_has_not_is_refused_by_name() {
+        for counter in Counter::ALL {
+            let text = format!("[compass]\ntoken_counter = '{}'", counter.name());
+            assert_eq!(read(&text, None).unwrap().token_counter, *counter);
+        }
+        let error = read("[compass]\ntoken_counter = 'claude'", None).unwrap_err().to_string();
+        assert!(error.contains("compass.token_counter") && error.contains("\"claude\""), "{error}");
+        assert!(error.contains("has approx-1"), "{error}");
+        assert_eq!(error.contains("--features tiktoken"), !cfg!(feature = "tiktoken"), "{error}");
     }
 
     #[cfg(feature = "http")]

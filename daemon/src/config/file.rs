@@ -95,6 +95,8 @@ pub struct CompassSection {
     pub stage_auto_transition: Option<bool>,
     /// True if a stage that is completed is summarised.
     pub stage_completion_auto_compress: Option<bool>,
+    /// The counter of tokens: `approx-1`, or a vocabulary that this build has.
+    pub token_counter: Option<String>,
     /// `none`, or a name that needs a model.
     pub embedding_model: Option<String>,
     /// The model that summarises.

@@ -48,4 +48,6 @@ pub use self::similarity::{Rarity, StemSet, WeightedStems};
 pub use self::stop_words::is_stop_word;
 pub use self::summary::{BudgetTooSmall, EXTRACT_1, Extract, Passage, Summarizer, Summary};
 pub use self::terms::{MAX_TERM_BYTES, sequence, terms, words};
-pub use self::tokens::{Approx1, TokenCounter};
+#[cfg(feature = "tiktoken")]
+pub use self::tokens::Vocabulary;
+pub use self::tokens::{Approx1, Counter, TokenCounter};

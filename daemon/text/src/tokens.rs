@@ -1,7 +1,13 @@
 //! Token counts: how much of a model's context a text takes.
 //!
 //! A budget is kept by one counter, named in the answer. [`Approx1`] needs no vocabulary; an exact counter for a model
-//! implements [`TokenCounter`] too (`Tiktoken`, with the feature `tiktoken`).
+//! implements [`TokenCounter`] too (`Vocabulary`, with the feature `tiktoken`). [`Counter`] is one of them, by name.
+
+#[cfg(feature = "tiktoken")]
+mod vocabulary;
+
+#[cfg(feature = "tiktoken")]
+pub use self::vocabulary::Vocabulary;
 
 /// Counts the tokens of a text.
 ///
@@ -48,6 +54,60 @@ impl TokenCounter for Approx1 {
             run.has_newline |= c == '\n';
         }
         tokens + run.tokens()
+    }
+}
+
+/// A counter of this build, to choose by name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Counter {
+    /// [`Approx1`], which needs no vocabulary.
+    #[default]
+    Approx1,
+    /// An exact one.
+    #[cfg(feature = "tiktoken")]
+    Exact(Vocabulary),
+}
+
+impl Counter {
+    /// All counters of this build.
+    pub const ALL: &'static [Self] = &[
+        Self::Approx1,
+        #[cfg(feature = "tiktoken")]
+        Self::Exact(Vocabulary::R50kBase),
+        #[cfg(feature = "tiktoken")]
+        Self::Exact(Vocabulary::P50kBase),
+        #[cfg(feature = "tiktoken")]
+        Self::Exact(Vocabulary::Cl100kBase),
+        #[cfg(feature = "tiktoken")]
+        Self::Exact(Vocabulary::O200kBase),
+    ];
+
+    /// Returns the counter of a name, such as `approx-1`; `None` if this build has none of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|counter| counter.name() == name)
+    }
+
+    /// Returns true if the tokens of texts that each end a line add up to those of the whole, where none begins with white space.
+    pub fn adds_up(self) -> bool {
+        self == Self::Approx1
+    }
+}
+
+impl TokenCounter for Counter {
+    fn name(&self) -> &str {
+        match self {
+            Self::Approx1 => Approx1.name(),
+            #[cfg(feature = "tiktoken")]
+            Self::Exact(vocabulary) => vocabulary.name(),
+        }
+    }
+
+    fn count(&self, text: &str) -> usize {
+        match self {
+            Self::Approx1 => Approx1.count(text),
+            #[cfg(feature = "tiktoken")]
+            Self::Exact(vocabulary) => vocabulary.count(text),
+        }
     }
 }
 
@@ -120,6 +180,17 @@ mod tests {
         assert_eq!(Approx1.count("門が開く"), 4);
         assert_eq!(Approx1.count("e\u{301}"), 2); // a letter, and its mark
         assert_eq!(Approx1.count("٣"), 1); // a digit, but not of ASCII
+    }
+
+    #[test]
+    fn counters_are_found_by_their_names() {
+        for counter in Counter::ALL {
+            assert_eq!(Counter::named(counter.name()), Some(*counter));
+            assert_eq!(counter.count(""), 0, "{}", counter.name());
+        }
+        assert_eq!(Counter::named("approx-1"), Some(Counter::default()));
+        assert_eq!(Counter::named("approx-2"), None);
+        assert_eq!(Counter::named("cl100k_base").is_some(), cfg!(feature = "tiktoken"));
     }
 
     /// A second way to the same number: runs are cut by splitting, not by walking.

@@ -1,7 +1,7 @@
 //! Compression of a stage or task by `extract-1`, and how good it is. No store, no clock.
 
 use omird_text::{
-    Approx1, Claim, EXTRACT_1, Language, Passage, StemSet, Summarizer, TokenCounter,
+    Claim, Counter, EXTRACT_1, Language, Passage, StemSet, Summarizer, TokenCounter,
     critical_facts, sentences,
 };
 
@@ -19,16 +19,6 @@ const KEPT: f64 = 0.8;
 const MOST_INSIGHTS: usize = 5;
 /// Sentences of a summary that are compared with each other.
 const MOST_COMPARED: usize = 100;
-
-/// Returns the tokens of a text, as every budget counts them.
-pub(crate) fn tokens(text: &str) -> usize {
-    Approx1.count(text)
-}
-
-/// Returns the name of the counter.
-pub(crate) fn count_method() -> &'static str {
-    "approx-1"
-}
 
 /// The result of a compression.
 #[derive(Debug, Clone, PartialEq)]
@@ -64,6 +54,7 @@ pub(crate) fn compress(
     ratio: f64,
     given: Option<&str>,
     threshold: f64,
+    counter: Counter,
 ) -> Result<Compressed, Failure> {
     let passages: Vec<Passage<'_>> = sources
         .iter()
@@ -80,9 +71,9 @@ pub(crate) fn compress(
         ));
     }
     let facts = facts_of(sources);
-    let summarizer = Summarizer::new(LANGUAGE, &Approx1);
+    let summarizer = Summarizer::new(LANGUAGE, &counter);
     let insights = summarizer.insights(&passages, MOST_INSIGHTS);
-    let input_tokens = passages.iter().map(|passage| tokens(passage.text)).sum();
+    let input_tokens = passages.iter().map(|passage| counter.count(passage.text)).sum();
     let mut ratio = ratio;
     for _ in 0..TRIES {
         let (summary, model) = match given {
@@ -91,8 +82,8 @@ pub(crate) fn compress(
         };
         let is_in_it = |fact: &&String| summary.contains(fact.as_str());
         let beside: usize =
-            facts.iter().filter(|fact| !is_in_it(fact)).map(|fact| tokens(fact)).sum();
-        let output_tokens = tokens(&summary) + beside;
+            facts.iter().filter(|fact| !is_in_it(fact)).map(|fact| counter.count(fact)).sum();
+        let output_tokens = counter.count(&summary) + beside;
         let made = Compressed {
             critical_facts: facts.clone(),
             insights: insights.iter().map(|insight| (*insight).to_owned()).collect(),
@@ -250,13 +241,13 @@ mod tests {
             "The deadline is 17:00.",
         ];
         facts.iter().enumerate().for_each(|(at, fact)| sources.insert(at * 9, source(fact)));
-        let made = compress(&sources, 10.0, None, 0.95).unwrap();
+        let made = compress(&sources, 10.0, None, 0.95, Counter::Approx1).unwrap();
         for fact in facts {
             assert!(made.critical_facts.iter().any(|known| known == fact), "{fact}");
         }
         assert_eq!((made.retention, made.coherence), (1.0, 1.0));
         assert_eq!(made.model, "extract-1");
-        let input: usize = sources.iter().map(|source| tokens(&source.text)).sum();
+        let input: usize = sources.iter().map(|source| Counter::Approx1.count(&source.text)).sum();
         assert_eq!(made.input_tokens, input);
         assert_eq!(made.ratio, two_digits(input as f64 / made.output_tokens as f64));
         assert!(made.ratio > 5.0, "{}", made.ratio);
@@ -266,10 +257,10 @@ mod tests {
     fn many_facts_mean_a_small_ratio_and_no_error() {
         let sources: Vec<Source> =
             (0..10).map(|n| source(&format!("Door {n} must stay closed at night."))).collect();
-        let made = compress(&sources, 10.0, None, 0.95).unwrap();
+        let made = compress(&sources, 10.0, None, 0.95, Counter::Approx1).unwrap();
         assert_eq!((made.critical_facts.len(), made.retention), (10, 1.0));
         assert!(made.ratio < 10.0);
-        let nothing = compress(&[source(" ")], 10.0, None, 0.95).unwrap_err();
+        let nothing = compress(&[source(" ")], 10.0, None, 0.95, Counter::Approx1).unwrap_err();
         assert_eq!(nothing.error.code, -32007);
     }
 
@@ -281,12 +272,14 @@ mod tests {
             10.0,
             Some("The door of room 3 is not open. The door of room 3 is open."),
             0.95,
+            Counter::Approx1,
         );
         let made = made.unwrap();
         assert_eq!(made.model, "caller");
         assert!(made.coherence < 1.0, "{}", made.coherence);
-        let facts = tokens("It must stay so.");
-        assert_eq!(made.output_tokens, tokens(&made.summary) + facts, "what is kept beside counts");
+        let facts = Counter::Approx1.count("It must stay so.");
+        let summary = Counter::Approx1.count(&made.summary);
+        assert_eq!(made.output_tokens, summary + facts, "what is kept beside counts");
     }
 
     #[test]

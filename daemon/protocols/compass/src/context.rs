@@ -1,13 +1,14 @@
 //! A context within a budget of tokens: sections with parts, cut by their worth. No store, no clock.
 //!
 //! Each part is a text of its own lines, which begins with no white space. So the tokens of the whole are the sum of those of
-//! its parts, by the counter `approx-1`: [`Draft::fit`] need not count the whole again for each part it takes away.
+//! its parts, by the counter `approx-1`, and nearly so by a vocabulary: [`Draft::fit`] need not count the whole again for each
+//! part that it takes away, but at the end.
 
 use omir_core::json;
 use omir_core::value::{Map, Value};
-use omird_text::{Approx1, Passage, Summarizer};
+use omird_text::{Counter, Passage, Summarizer, TokenCounter};
 
-use crate::compress::{LANGUAGE, tokens};
+use crate::compress::LANGUAGE;
 use crate::failure::Failure;
 use crate::words::Format;
 
@@ -85,6 +86,8 @@ pub(crate) struct Context {
     pub(crate) tokens: usize,
     /// The budget.
     pub(crate) budget: usize,
+    /// The counter of the tokens.
+    pub(crate) counter: Counter,
     /// Name, tokens, and if something was cut, of each section.
     pub(crate) sections: Vec<(&'static str, usize, bool)>,
 }
@@ -112,29 +115,41 @@ impl Draft {
         }
     }
 
-    /// Cuts the draft until it fits.
+    /// Cuts the draft until it fits, by the tokens of `counter`.
     ///
     /// # Errors
     /// The facts that are never cut do not fit.
-    pub(crate) fn fit(mut self, budget: usize, format: Format) -> Result<Context, Failure> {
+    pub(crate) fn fit(
+        mut self,
+        budget: usize,
+        format: Format,
+        counter: Counter,
+    ) -> Result<Context, Failure> {
         let all: Vec<Section> = self.parts.iter().map(|part| part.section).collect();
         let mut cut: Vec<Section> = Vec::new();
-        let mut needed = self.needed(format);
-        while needed > budget {
+        let mut needed = self.needed(format, counter);
+        loop {
+            if needed <= budget {
+                // The sum may be less than the whole, by a vocabulary whose tokens reach over the end of a line.
+                needed = if counter.adds_up() { needed } else { self.whole(format, counter) };
+                if needed <= budget {
+                    break;
+                }
+            }
             let Some(at) = self.least() else {
                 return Err(Failure::budget_too_small(needed, budget));
             };
             let part = self.parts.remove(at);
             cut.push(part.section);
-            needed = self.needed(format);
+            needed = self.needed(format, counter);
             if part.worth == Worth::Progress && needed < budget {
                 let room = budget - needed;
-                if let Some(text) = shortened(&part.text, room, format) {
+                if let Some(text) = shortened(&part.text, room, format, counter) {
                     self.parts.insert(at, Part { text, ..part });
-                    needed = self.needed(format);
+                    needed = self.needed(format, counter);
                     if needed > budget {
                         self.parts.remove(at);
-                        needed = self.needed(format);
+                        needed = self.needed(format, counter);
                     }
                 }
             }
@@ -143,12 +158,12 @@ impl Draft {
         let sections = sections
             .map(|section| {
                 let (text, _) = self.section(section, format);
-                (section.heading(), tokens(&text), cut.contains(&section))
+                (section.heading(), counter.count(&text), cut.contains(&section))
             })
             .collect();
         let context = self.written(format);
-        let count = tokens(&text_of(&context));
-        Ok(Context { context, tokens: count, budget, sections })
+        let tokens = counter.count(&text_of(&context));
+        Ok(Context { context, tokens, budget, counter, sections })
     }
 
     /// Returns the place of the part to cut next: the last one of least worth.
@@ -158,16 +173,23 @@ impl Draft {
         self.parts.iter().rposition(|part| part.worth == least)
     }
 
-    fn needed(&self, format: Format) -> usize {
+    /// Returns the tokens of the whole as it goes out.
+    fn whole(&self, format: Format, counter: Counter) -> usize {
+        counter.count(&text_of(&self.written(format)))
+    }
+
+    /// Returns the sum of the tokens of all parts.
+    fn needed(&self, format: Format, counter: Counter) -> usize {
+        let tokens = |text: String| counter.count(&text);
         match format {
             Format::Markdown => {
-                let parts: usize = self.parts.iter().map(|part| tokens(&lined(&part.text))).sum();
+                let parts: usize = self.parts.iter().map(|part| tokens(lined(&part.text))).sum();
                 let there =
                     |section: &Section| self.parts.iter().any(|part| part.section == *section);
                 let headings = Section::ALL.iter().filter(|section| there(section));
-                parts + headings.map(|section| tokens(&heading(*section))).sum::<usize>()
+                parts + headings.map(|section| tokens(heading(*section))).sum::<usize>()
             }
-            Format::Json => tokens(&text_of(&self.written(format))),
+            Format::Json => self.whole(format, counter),
         }
     }
 
@@ -230,14 +252,14 @@ fn text_of(context: &Value) -> String {
 }
 
 /// Shortens a summary to so many tokens with the ends of its lines, if any of it fits.
-fn shortened(text: &str, room: usize, format: Format) -> Option<String> {
+fn shortened(text: &str, room: usize, format: Format, counter: Counter) -> Option<String> {
     // In JSON there are quotes and a comma as well.
     let beside = match format {
         Format::Markdown => 1,
         Format::Json => 4,
     };
     let room = room.checked_sub(beside)?;
-    let short = Summarizer::new(LANGUAGE, &Approx1).within(&[Passage::new(text)], room).ok()?;
+    let short = Summarizer::new(LANGUAGE, &counter).within(&[Passage::new(text)], room).ok()?;
     let short = short.text();
     (!short.trim().is_empty()).then_some(short)
 }
@@ -270,13 +292,16 @@ mod tests {
 
     #[test]
     fn the_budget_is_kept_whatever_it_is() {
-        for format in [Format::Markdown, Format::Json] {
+        let formats = [Format::Markdown, Format::Json];
+        for (counter, format) in Counter::ALL.iter().flat_map(|one| formats.map(|it| (*one, it))) {
             let mut last = 0;
-            for budget in 0..400 {
-                match draft().fit(budget, format) {
+            // An exact count takes its time in a debug build.
+            for budget in (0..400).step_by(if counter.adds_up() { 1 } else { 41 }) {
+                match draft().fit(budget, format, counter) {
                     Ok(context) => {
                         assert!(context.tokens <= budget, "{budget}: {context:?}");
-                        assert_eq!(context.tokens, tokens(&text_of(&context.context)));
+                        let count = counter.count(&text_of(&context.context));
+                        assert_eq!(context.tokens, count);
                         let text = text_of(&context.context);
                         assert!(
                             text.contains("must not store passwords")
@@ -295,36 +320,58 @@ mod tests {
         }
     }
 
+    /// Tokens of a vocabulary reach over the end of a line: a colon, the newline and the slash after it are one of o200k_base.
+    #[cfg(feature = "tiktoken")]
+    #[test]
+    fn tokens_across_lines_count_as_in_the_whole() {
+        let counter = Counter::named("o200k_base").unwrap();
+        let mut draft = Draft::default();
+        for n in 0..12 {
+            draft.add(Section::Current, Worth::Raw, format!("file {n}:"));
+            draft.add(Section::Current, Worth::Raw, format!("/var/log/{n}.txt:"));
+        }
+        let (sum, whole) =
+            (draft.needed(Format::Markdown, counter), draft.whole(Format::Markdown, counter));
+        assert_ne!(sum, whole);
+        for budget in 0..whole + 2 {
+            let context = draft.clone().fit(budget, Format::Markdown, counter).unwrap();
+            let text = text_of(&context.context);
+            assert!(context.tokens <= budget && context.tokens == counter.count(&text));
+        }
+    }
+
     #[test]
     fn what_is_of_least_worth_goes_first() {
-        let whole = draft().fit(10_000, Format::Markdown).unwrap();
+        let whole = draft().fit(10_000, Format::Markdown, Counter::Approx1).unwrap();
         let text = text_of(&whole.context);
         let at = |heading: &str| text.find(heading).unwrap();
         let order =
             ["# Task Progress", "# Current Stage", "# Past Stages", "# Critical Facts", "# Errors"];
         assert!(order.windows(2).all(|pair| at(pair[0]) < at(pair[1])));
         assert!(whole.sections.iter().all(|(_, _, truncated)| !truncated));
-        let less = draft().fit(whole.tokens - 1, Format::Markdown).unwrap();
+        let less = draft().fit(whole.tokens - 1, Format::Markdown, Counter::Approx1).unwrap();
         let text = text_of(&less.context);
         assert!(
             !text.contains("memory 19 ") && text.contains("memory 18 ") && text.contains("no key")
         );
         let cut: Vec<bool> = less.sections.iter().map(|(_, _, truncated)| *truncated).collect();
         assert_eq!(cut, [false, true, false, false, false]);
-        let least = (0..).find_map(|budget| draft().fit(budget, Format::Markdown).ok()).unwrap();
+        let least = (0..)
+            .find_map(|budget| draft().fit(budget, Format::Markdown, Counter::Approx1).ok())
+            .unwrap();
         assert_eq!(
             text_of(&least.context),
             "# Task Progress\nGoal: Build the login\n# Critical Facts\n- must not store passwords\n"
         );
         // With a little more room, a part of the progress summary.
-        let more = draft().fit(least.tokens + 8, Format::Markdown).unwrap();
+        let more = draft().fit(least.tokens + 8, Format::Markdown, Counter::Approx1).unwrap();
         let text = text_of(&more.context);
         assert!(text.contains("tokens are signed.") || text.contains("plan is made."), "{text}");
     }
 
     #[test]
     fn an_empty_draft_is_empty() {
-        let context = Draft::default().fit(64, Format::Markdown).unwrap();
+        let context = Draft::default().fit(64, Format::Markdown, Counter::Approx1).unwrap();
         assert_eq!((context.context, context.tokens), (Value::from(""), 0));
     }
 }

@@ -47,3 +47,5 @@ pub use self::exchange::{Compass, DESCRIPTION};
 pub use self::methods::{COMPASS, JSONRPC};
 pub use self::settings::Settings as CompassSettings;
 pub use self::who::{ACE, AGENT, OPERATOR};
+/// Counters of tokens, for [`CompassSettings::token_counter`].
+pub use omird_text::{Counter, TokenCounter};

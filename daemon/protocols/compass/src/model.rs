@@ -13,10 +13,10 @@ use omir_core::decode::Limits;
 use omir_core::json;
 use omir_core::value::{Map, Value};
 use omird_router::{ModelClient, ModelFault, Reached};
-use omird_text::StemSet;
+use omird_text::{Counter, StemSet, TokenCounter};
 use parking_lot::Mutex;
 
-use crate::compress::{self, Compressed, LANGUAGE, Source, tokens};
+use crate::compress::{self, Compressed, LANGUAGE, Source};
 use crate::settings::Settings;
 
 /// Pauses before the second and the third try.
@@ -71,6 +71,8 @@ pub(crate) struct Question {
     most: (u64, u64),
     /// Tokens of the texts by our own count.
     sent: usize,
+    /// The counter of that.
+    counter: Counter,
 }
 
 /// An answer of a model.
@@ -117,8 +119,9 @@ impl Question {
         map.insert("temperature", 0.0);
         map.insert("stream", false);
         let body = json::to_string(&Value::Object(map)).into_bytes();
-        let sent = tokens(&notes) + tokens(&instruction);
-        Some(Self { most: (body.len() as u64, answer as u64), body, sent })
+        let counter = settings.token_counter;
+        let sent = counter.count(&notes) + counter.count(&instruction);
+        Some(Self { most: (body.len() as u64, answer as u64), body, sent, counter })
     }
 
     /// Returns the most that all tries can cost.
@@ -147,7 +150,7 @@ impl Question {
         Ok(Said {
             tokens: (
                 believed(used("prompt_tokens"), self.sent, self.most.0),
-                believed(used("completion_tokens"), tokens(text), self.most.1),
+                believed(used("completion_tokens"), self.counter.count(text), self.most.1),
             ),
             text: text.to_owned(),
             lost: 0,
@@ -250,7 +253,7 @@ pub(crate) fn judged(
     text: &str,
 ) -> Result<Compressed, String> {
     let threshold = settings.compression_quality_threshold;
-    let made = compress::compress(sources, 1.0, Some(text), threshold);
+    let made = compress::compress(sources, 1.0, Some(text), threshold, settings.token_counter);
     let mut made = made.map_err(|failure| failure.error.message)?;
     if made.coherence < COHERENT {
         return Err("it contradicts itself or its input".to_owned());
@@ -354,7 +357,7 @@ mod tests {
     #[test]
     fn a_summary_is_taken_if_it_keeps_to_its_input() {
         let (settings, sources) = (Settings::default(), sources());
-        let extracted = compress::compress(&sources, 10.0, None, 0.95).unwrap();
+        let extracted = compress::compress(&sources, 10.0, None, 0.95, Counter::Approx1).unwrap();
         let judge = |text: &str| judged(&settings, &sources, &extracted, text);
         let made = judge("The red cup was not at shelf 4 but in the kitchen.").unwrap();
         assert_eq!((made.model.as_str(), made.retention), ("gpt-4o-mini", 1.0));

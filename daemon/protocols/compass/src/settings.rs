@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use omird_text::Counter;
+
 /// The settings.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
@@ -49,6 +51,8 @@ pub struct Settings {
     pub monthly_token_budget_usd: f64,
     /// Share of them in percent from which on there is an alert.
     pub alert_threshold_pct: f64,
+    /// The counter that budgets of tokens are kept by.
+    pub token_counter: Counter,
     /// `memory.run_memify` is a method.
     pub memify: bool,
     /// The frame of the robot, whose pose a memory has that states none; `None` for no pose.
@@ -80,6 +84,7 @@ impl Default for Settings {
             usd_per_million_out: 0.60,
             monthly_token_budget_usd: 1000.0,
             alert_threshold_pct: 75.0,
+            token_counter: Counter::Approx1,
             memify: false,
             robot_frame: None,
         }

@@ -90,7 +90,7 @@ fn a_context_has_its_sections_and_keeps_its_budget() {
         at("# Task Progress") < at("# Current Stage")
             && at("# Current Stage") < at("# Critical Facts")
     );
-    let tokens = crate::compress::tokens(context);
+    let tokens = omird_text::TokenCounter::count(&omird_text::Approx1, context);
     assert_eq!(number(&made, "/quality/token_count"), tokens as f64);
     assert_eq!(number(&made, "/quality/critical_coverage"), 1.0);
     for n in 0..20 {

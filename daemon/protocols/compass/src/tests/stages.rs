@@ -178,7 +178,7 @@ fn fifty_turns_fit_a_fifth_of_their_tokens() {
     }
     let made = rig.ask("memory.get_context", r#"{"task_id":"t1","token_budget":5000}"#);
     let context = text(&made, "/context");
-    assert!(crate::compress::tokens(context) <= 5000);
+    assert!(omird_text::TokenCounter::count(&omird_text::Approx1, context) <= 5000);
     assert!(facts.iter().all(|fact| context.contains(fact)), "{context}");
     assert!(number(&made, "/quality/compression_ratio") >= 5.0, "{made}");
 }

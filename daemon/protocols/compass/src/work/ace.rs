@@ -7,6 +7,8 @@ use omir_core::model::{ExperienceType, Tier};
 use omir_core::value::{Map, Value};
 use omird_engine::Change;
 
+use omird_text::Counter;
+
 use crate::call::{CRITICAL_IMPORTANCE, Call, MOST_RECENT_ERRORS};
 use crate::context::{Draft, Section, Worth};
 use crate::failure::Failure;
@@ -89,13 +91,13 @@ pub(crate) fn get_strategic_context(call: &mut Call<'_>) -> Result<Map, Failure>
     let focus = focus(&stated, &metrics);
     let worked = task.and_then(|task| {
         let grounds = Grounds::of(call, &task.state, &focus)?;
-        let made = grounds.made(&task.state, &decision, budget)?;
+        let made = grounds.made(&task.state, &decision, budget, call.settings.token_counter)?;
         call.store.touch(grounds.successes.iter().map(|kept| kept.bytes.as_slice()));
         Ok((task.state.critical_constraints, grounds, made))
     });
     let (constraints, grounds, made) = match or_nothing(call, worked)? {
         Some(worked) => worked,
-        None => (Vec::new(), Grounds::default(), Made::empty(&Wish::plain(None, budget))?),
+        None => (Vec::new(), Grounds::default(), Made::empty(call, &Wish::plain(None, budget))?),
     };
     // As sure as the patterns it rests on; without any, as the facts that it covers.
     let surest = grounds.patterns.iter().map(|kept| kept.state.confidence).reduce(f64::max);
@@ -167,7 +169,13 @@ impl Grounds {
     }
 
     /// Makes the context of them.
-    fn made(&self, task: &Task, decision: &str, budget: usize) -> Result<Made, Failure> {
+    fn made(
+        &self,
+        task: &Task,
+        decision: &str,
+        budget: usize,
+        counter: Counter,
+    ) -> Result<Made, Failure> {
         let mut draft = Draft::default();
         draft.add(Section::Progress, Worth::Fixed, format!("Decision: {decision}"));
         if !task.task_goal.is_empty() {
@@ -199,7 +207,7 @@ impl Grounds {
         let coherence = coherence_of(
             facts.chain(successes).chain(told.map(|stage| stage.stage_summary.as_str())),
         );
-        let context = draft.fit(budget, Format::Markdown)?;
+        let context = draft.fit(budget, Format::Markdown, counter)?;
         let history = task.metrics.last().map_or(0, |metric| metric.input_tokens);
         let history = usize::try_from(history).unwrap_or(usize::MAX);
         let coverage = coverage(&self.facts, &context);

@@ -2,10 +2,10 @@
 
 use omir_core::value::{Map, Value};
 use omird_engine::Code;
-use omird_text::{Claim, sentences};
+use omird_text::{Claim, TokenCounter, sentences};
 
 use crate::call::Call;
-use crate::compress::{LANGUAGE, Source, count_method, facts_of, tokens};
+use crate::compress::{LANGUAGE, Source, facts_of};
 use crate::context::{Context, Draft, Section, Worth};
 use crate::failure::Failure;
 use crate::names::Sort;
@@ -81,8 +81,9 @@ pub(crate) struct Made {
 
 impl Made {
     /// Returns a context without anything in it.
-    pub(crate) fn empty(wish: &Wish) -> Result<Self, Failure> {
-        let context = Draft::default().fit(wish.budget, wish.format)?;
+    pub(crate) fn empty(call: &Call<'_>, wish: &Wish) -> Result<Self, Failure> {
+        let counter = call.settings.token_counter;
+        let context = Draft::default().fit(wish.budget, wish.format, counter)?;
         Ok(Self { context, coverage: 0.0, coherence: 1.0, history: 0 })
     }
 
@@ -105,7 +106,7 @@ impl Made {
         map.insert("critical_coverage", self.coverage);
         map.insert("compression_ratio", self.history as f64 / tokens.max(1) as f64);
         map.insert("coherence_score", self.coherence);
-        map.insert("count_method", count_method());
+        map.insert("count_method", self.context.counter.name());
         Value::Object(map)
     }
 }
@@ -118,7 +119,7 @@ pub(crate) fn or_empty(
 ) -> Result<Made, Failure> {
     match or_nothing(call, worked)? {
         Some(made) => Ok(made),
-        None => Made::empty(wish),
+        None => Made::empty(call, wish),
     }
 }
 
@@ -159,7 +160,8 @@ pub(crate) fn made(
     let (facts, history) = match task {
         Some(task) => write_task(call, &mut draft, task, wish.level)?,
         None => {
-            (Vec::new(), found.memories.iter().map(|one| tokens(&one.kept.record.content)).sum())
+            let contents = found.memories.iter().map(|one| &one.kept.record.content);
+            (Vec::new(), contents.map(|content| call.settings.token_counter.count(content)).sum())
         }
     };
     facts.iter().for_each(|fact| draft.add(Section::Facts, Worth::Fixed, format!("- {fact}")));
@@ -169,7 +171,7 @@ pub(crate) fn made(
             draft.add(section, Worth::Raw, format!("- {}", one.kept.record.content.trim()));
         }
     }
-    let context = draft.fit(wish.budget, wish.format)?;
+    let context = draft.fit(wish.budget, wish.format, call.settings.token_counter)?;
     if with_raw {
         touch_shown(call, agent, task, &found, &context);
     }
@@ -269,7 +271,8 @@ fn write_task(
         let stage = current_stage(call, id)?.state;
         let memories = Search::of(call.store.name(Sort::StageHandle, id)?);
         let memories = call.store.sketches(&memories)?;
-        history += memories.iter().map(|sketch| tokens(&sketch.content)).sum::<usize>();
+        let counter = call.settings.token_counter;
+        history += memories.iter().map(|sketch| counter.count(&sketch.content)).sum::<usize>();
         if with_stages {
             draft.add(Section::Current, Worth::Stage, &stage.stage_summary);
         }

@@ -511,7 +511,7 @@ pub(crate) fn get_error_aware_context(call: &mut Call<'_>) -> Result<Map, Failur
     });
     let (made, lessons) = match or_nothing(call, worked)? {
         Some(worked) => worked,
-        None => (Made::empty(&wish)?, Lessons::default()),
+        None => (Made::empty(call, &wish)?, Lessons::default()),
     };
     let mut map = Map::new();
     map.insert("context", made.context.context.clone());

@@ -2,8 +2,9 @@
 
 use omir_core::value::{Map, Value};
 
+use omird_text::TokenCounter;
+
 use crate::call::Call;
-use crate::compress::tokens;
 use crate::context::{Draft, Section, Worth};
 use crate::failure::Failure;
 use crate::names::Sort;
@@ -40,7 +41,7 @@ pub(crate) fn get_stage_context(call: &mut Call<'_>) -> Result<Map, Failure> {
     });
     let (stage, made) = match or_nothing(call, worked)? {
         Some((stage, made)) => (Value::Object(stage), made),
-        None => (Value::Null, Made::empty(&wish)?),
+        None => (Value::Null, Made::empty(call, &wish)?),
     };
     let mut map = Map::new();
     map.insert("stage", stage);
@@ -52,7 +53,8 @@ pub(crate) fn get_stage_context(call: &mut Call<'_>) -> Result<Map, Failure> {
 
 fn made(call: &Call<'_>, task: &Task, stage: &Stage, wish: &Wish) -> Result<Made, Failure> {
     let memories = memories_of_stage(call, &stage.stage_id)?;
-    let history = memories.iter().map(|kept| tokens(&kept.record.content)).sum();
+    let counter = call.settings.token_counter;
+    let history = memories.iter().map(|kept| counter.count(&kept.record.content)).sum();
     let mut draft = Draft::default();
     draft.add(Section::Current, Worth::Fixed, format!("Stage: {}", stage.stage_type));
     draft.add(Section::Current, Worth::Stage, &stage.stage_summary);
@@ -78,7 +80,7 @@ fn made(call: &Call<'_>, task: &Task, stage: &Stage, wish: &Wish) -> Result<Made
     for one in &found.memories {
         draft.add(Section::Current, Worth::Raw, format!("- {}", one.kept.record.content.trim()));
     }
-    let context = draft.fit(wish.budget, wish.format)?;
+    let context = draft.fit(wish.budget, wish.format, counter)?;
     super::context::touch_shown(call, &task.agent_id, Some(task), &found, &context);
     let coverage = super::context::coverage(&facts, &context) * found.known;
     Ok(Made { context, coverage, coherence: super::context::coherence(&found.memories), history })
@@ -207,7 +209,7 @@ pub(crate) fn get_task_progress(call: &mut Call<'_>) -> Result<Map, Failure> {
     let facts = critical_facts(call, &task)?;
     facts.iter().for_each(|fact| draft.add(Section::Facts, Worth::Fixed, format!("- {fact}")));
     let wish = Wish::plain(None, budget);
-    let context = draft.fit(wish.budget, wish.format)?;
+    let context = draft.fit(wish.budget, wish.format, call.settings.token_counter)?;
     let history = task.metrics.last().map_or(0, |metric| metric.input_tokens);
     let made = Made {
         coverage: super::context::coverage(&facts, &context),

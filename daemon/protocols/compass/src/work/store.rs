@@ -5,10 +5,12 @@ use std::collections::BTreeMap;
 use omir_core::instant::Timestamp;
 use omir_core::spatial::SpatialPose;
 use omir_core::value::{Map, Value};
-use omird_text::{Approx1, EntityKind, Passage, Summarizer, entities, facts, keywords, sentences};
+use omird_text::{
+    Counter, EntityKind, Passage, Summarizer, TokenCounter, entities, facts, keywords, sentences,
+};
 
 use crate::call::Call;
-use crate::compress::{LANGUAGE, tokens};
+use crate::compress::LANGUAGE;
 use crate::failure::Failure;
 use crate::names::Sort;
 use crate::params::Params;
@@ -288,7 +290,10 @@ fn encode(call: &Call<'_>, wanted: &Wanted, now: Timestamp) -> Memory {
         task_id: wanted.task_id.clone(),
         memory_type: wanted.memory_type,
         timestamp: Store::stamp(wanted.timestamp.unwrap_or(now)),
-        summary: wanted.summary.clone().unwrap_or_else(|| summary(content)),
+        summary: wanted
+            .summary
+            .clone()
+            .unwrap_or_else(|| summary(content, call.settings.token_counter)),
         entities: joined(&wanted.entities, named),
         facts: joined(&wanted.facts, texts(facts(LANGUAGE, content), MOST_FACTS)),
         keywords: joined(&wanted.keywords, keywords(LANGUAGE, content, MOST_KEYWORDS)),
@@ -315,9 +320,9 @@ fn encode(call: &Call<'_>, wanted: &Wanted, now: Timestamp) -> Memory {
 }
 
 /// Returns a summary of one text: its best sentences within the bound, or the beginning where no sentence is so short.
-pub(crate) fn summary(content: &str) -> String {
+pub(crate) fn summary(content: &str, counter: Counter) -> String {
     let whole =
-        Summarizer::new(LANGUAGE, &Approx1).within(&[Passage::new(content)], SUMMARY_TOKENS);
+        Summarizer::new(LANGUAGE, &counter).within(&[Passage::new(content)], SUMMARY_TOKENS);
     if let Ok(whole) = whole
         && !whole.extracts.is_empty()
     {
@@ -327,7 +332,7 @@ pub(crate) fn summary(content: &str) -> String {
     let mut short = String::new();
     for word in first.split_whitespace() {
         let longer = if short.is_empty() { word.to_owned() } else { format!("{short} {word}") };
-        if tokens(&longer) > SUMMARY_TOKENS {
+        if counter.count(&longer) > SUMMARY_TOKENS {
             break;
         }
         short = longer;

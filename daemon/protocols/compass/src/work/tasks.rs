@@ -3,6 +3,8 @@
 use omir_core::instant::Timestamp;
 use omir_core::model::{ExperienceType, Kind, Label};
 
+use omird_text::TokenCounter;
+
 use crate::call::Call;
 use crate::compress::{self, Compressed, InForce, Load, Source};
 use crate::failure::Failure;
@@ -202,7 +204,8 @@ impl Course {
             None => self.in_force(call, &[])?.task_ratio,
         };
         let threshold = call.settings.compression_quality_threshold;
-        let made = compress::compress(&sources, ratio, None, threshold)?;
+        let made =
+            compress::compress(&sources, ratio, None, threshold, call.settings.token_counter)?;
         let made = if by_model { improved(call, &self.task, &sources, made)? } else { made };
         let metric = metric(call, &made, "task", now);
         let metric = Metric { task_id: Some(self.task.task_id.clone()), ..metric };
@@ -296,7 +299,7 @@ pub(crate) fn compressed(
     };
     let sources: Vec<Source> = memories.iter().rev().map(of).collect();
     let threshold = call.settings.compression_quality_threshold;
-    let made = compress::compress(&sources, ratio, given, threshold)?;
+    let made = compress::compress(&sources, ratio, given, threshold, call.settings.token_counter)?;
     match given {
         Some(_) => Ok(made),
         None => improved(call, task, &sources, made),
@@ -341,7 +344,7 @@ fn metric(call: &Call<'_>, made: &Compressed, compression_type: &str, now: Times
         coherence_score: made.coherence,
         cost_usd: made.cost_usd,
         model_used: made.model.clone(),
-        count_method: compress::count_method().to_owned(),
+        count_method: call.settings.token_counter.name().to_owned(),
         recorded_at: Store::stamp(now),
     }
 }

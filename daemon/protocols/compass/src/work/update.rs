@@ -1,6 +1,7 @@
 //! `memory.update`: the members that a caller may change later.
 
 use omir_core::value::Map;
+use omird_text::Counter;
 
 use crate::call::Call;
 use crate::failure::Failure;
@@ -28,7 +29,8 @@ pub(crate) fn update(call: &mut Call<'_>) -> Result<Map, Failure> {
         }
         let mut state = kept.state.clone();
         let content = changes.content.as_deref().unwrap_or(&kept.record.content).to_owned();
-        changes.apply(&mut state, content != kept.record.content, &content);
+        let is_other = content != kept.record.content;
+        changes.apply(&mut state, is_other, &content, call.settings.token_counter);
         let is_same = state == kept.state && content == kept.record.content;
         let mut map = Map::new();
         map.insert("memory_id", id.as_str());
@@ -88,7 +90,7 @@ impl Changes {
         })
     }
 
-    fn apply(&self, state: &mut Memory, is_other: bool, content: &str) {
+    fn apply(&self, state: &mut Memory, is_other: bool, content: &str, counter: Counter) {
         fn set<T: Clone>(to: &mut T, from: &Option<T>) {
             if let Some(from) = from {
                 to.clone_from(from);
@@ -97,7 +99,7 @@ impl Changes {
         match (&self.summary, is_other) {
             (Some(summary), _) => state.summary.clone_from(summary),
             // A summary of what it says no more would be wrong.
-            (None, true) => state.summary = summary(content),
+            (None, true) => state.summary = summary(content, counter),
             (None, false) => {}
         }
         set(&mut state.keywords, &self.keywords);
