@@ -57,7 +57,7 @@ def members(value, at=""):
 
 
 # Parameters of recall that ask about all matches: an export has none of them.
-ASKING = set("count countBy cell distinct unseenSince visits visitGap history exactTotal".split())
+ASKING = set("count countBy cell distinct unseenSince visits visitGap history spread exactTotal".split())
 
 
 def check_parameters(ask, keys):

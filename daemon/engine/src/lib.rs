@@ -72,7 +72,7 @@ pub use crate::read::hits::{Hit, Parts as ScoreParts, Recall};
 pub use crate::read::reading::{CursorCache, KEPT as READINGS_KEPT, Reading, Wanted};
 pub use crate::recall::frames::Frames;
 pub use crate::recall::query::{
-    AskedVector, DEFAULT_FRAME, MAX_LIMIT, Moment, Order, Query, Snapshot, Span,
+    DEFAULT_FRAME, MAX_LIMIT, Moment, Order, Query, QueryVector, Snapshot, Span,
 };
 pub use crate::recall::tally::{Asks, CountBy};
 

@@ -13,3 +13,4 @@ pub(crate) mod proof;
 pub(crate) mod reading;
 pub(crate) mod recall;
 pub(crate) mod sealed_proof;
+mod spread;

@@ -5,7 +5,7 @@ use clap::builder::PossibleValuesParser;
 use omir_core::model::{ExperienceType, Kind, Label};
 use omir_core::reference::Ref;
 
-use super::values::{self, Bounds, Geo, Moment, Planar};
+use super::values::{self, Bounds, Geo, Moment, Planar, VectorText};
 use super::{ORDERS, TIERS, TYPES};
 use crate::instant::When;
 
@@ -115,6 +115,7 @@ pub struct FilterArgs {
   omir recall cup --distinct entity --order latest     where each was seen last
   omir recall --near 4,-1 --radius 2 --visits --count  have I been here?
   omir recall --entity Entity/cup --history place      where has it been?
+  omir recall --vector @photo.json --model clip-vit-b32 --min-cosine 0.25
   omir ls --limit 50                         (`search` and `ls` are the same command)
   omir recall --box -1,-1,0,1,1,2 --frame map --json | jq '.hits[].resource.content'
 
@@ -157,9 +158,34 @@ pub struct RecallArgs {
     #[arg(long, allow_negative_numbers = true, value_name = "0..1", value_parser = values::unit)]
     pub floor: Option<f64>,
 
+    /// What is near in meaning.
+    #[command(flatten)]
+    pub meaning: MeaningArgs,
+
     /// Questions about all matches.
     #[command(flatten)]
     pub asks: AskArgs,
+}
+
+/// What is near in meaning.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Meaning")]
+pub struct MeaningArgs {
+    /// Near this vector: numbers with commas, base64 of 32-bit floats, or @FILE with one of them
+    #[arg(long, value_name = "VECTOR|@FILE", allow_hyphen_values = true)]
+    pub vector: Option<VectorText>,
+
+    /// The model that made --vector [default: the only one with vectors of that size]
+    #[arg(long, value_name = "NAME", requires = "vector")]
+    pub model: Option<String>,
+
+    /// The least cosine of a match by meaning [default: the daemon's embedding.min_cosine]
+    #[arg(long, allow_negative_numbers = true, value_name = "-1..1", value_parser = values::cosine)]
+    pub min_cosine: Option<f64>,
+
+    /// Also what is one relationship away from what the words or --vector find best
+    #[arg(long)]
+    pub spread: bool,
 }
 
 /// Questions about all matches.

@@ -42,6 +42,10 @@ pub struct Geo {
     pub alt: Option<f64>,
 }
 
+/// A vector as the daemon reads it: numbers with commas between, or base64 of 32-bit floats.
+#[derive(Debug, Clone, PartialEq)]
+pub struct VectorText(pub String);
+
 /// Metres between poses: 0 keeps every pose, infinity sets no distance.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Spacing(pub f64);
@@ -103,6 +107,35 @@ impl FromStr for Geo {
             return Err(BadValue::Degrees { angle: "longitude", value: lon, most: 180.0 });
         }
         Ok(Self { lat, lon, alt })
+    }
+}
+
+impl FromStr for VectorText {
+    type Err = BadValue;
+    /// Reads a vector, or the file that `@` names. Brackets around, as those of a JSON array, are left out, so that a file may
+    /// hold what `json.dump` writes.
+    fn from_str(text: &str) -> Result<Self, BadValue> {
+        let text = match text.strip_prefix('@') {
+            Some(path) => std::fs::read_to_string(path)
+                .map_err(|error| BadValue::other(format!("{path}: {error}")))?,
+            None => text.to_owned(),
+        };
+        let text = text.trim();
+        let inner = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+        let text: String = inner.unwrap_or(text).split_whitespace().collect();
+        if text.contains(',') {
+            numbers(&text)?;
+        }
+        if text.is_empty() {
+            return Err(BadValue::NoNumber);
+        }
+        Ok(Self(text))
+    }
+}
+
+impl fmt::Display for VectorText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
     }
 }
 
@@ -184,6 +217,16 @@ pub(super) fn said(text: &str) -> Result<String, BadValue> {
 pub(super) fn positive(text: &str) -> Result<f64, BadValue> {
     finite(text).and_then(|number| {
         if number > 0.0 { Ok(number) } else { Err(BadValue::Form("expected a number above 0")) }
+    })
+}
+
+pub(super) fn cosine(text: &str) -> Result<f64, BadValue> {
+    finite(text).and_then(|number| {
+        if (-1.0..=1.0).contains(&number) {
+            Ok(number)
+        } else {
+            Err(BadValue::Form("expected a cosine, from -1 to 1"))
+        }
     })
 }
 
@@ -329,4 +372,23 @@ pub(super) fn moment(text: &str) -> Result<Moment, String> {
         return text.parse().map(Moment::Of).map_err(|error| format!("{error}"));
     }
     text.parse().map(Moment::At).map_err(|error| format!("{error}; a memory is written as Type/id"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_vector_is_read_from_the_line_and_from_a_file() {
+        let read = |text: &str| text.parse::<VectorText>().map(|vector| vector.0);
+        assert_eq!(read(" 1,-2.5e-3 ,3").unwrap(), "1,-2.5e-3,3");
+        assert_eq!(read("AACAPwAAAMA=").unwrap(), "AACAPwAAAMA=");
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), "[0.5,\n 0.25]\n").unwrap();
+        assert_eq!(read(&format!("@{}", file.path().display())).unwrap(), "0.5,0.25");
+        assert!(read("1,two").unwrap_err().to_string().contains("`two`"));
+        assert!(read("1,,2").is_err());
+        assert!(read("@/does/not/exist").unwrap_err().to_string().contains("/does/not/exist"));
+        assert!(read("[]").is_err());
+    }
 }

@@ -77,6 +77,10 @@ fn parameters(
         ));
     }
     push_asks(&mut parameters, args)?;
+    parameters.push_some("vector", args.meaning.vector.as_ref());
+    parameters.push_some("model", args.meaning.model.as_ref());
+    parameters.push_some("minCosine", args.meaning.min_cosine);
+    parameters.push_some("spread", args.meaning.spread.then_some("1"));
     parameters.push_some("order", args.order.as_ref());
     parameters.push_some("limit", Some(limit));
     parameters.push_some("offset", (offset > 0).then_some(offset));

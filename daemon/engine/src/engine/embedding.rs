@@ -10,7 +10,7 @@ use omird_embedding::{Embedder, Vector};
 use crate::Engine;
 use crate::error::Error;
 use crate::index::vectors::{Space, compare};
-use crate::recall::query::{AskedVector, Order, Query};
+use crate::recall::query::{Order, Query, QueryVector};
 
 impl Engine {
     /// Makes vectors with this embedder from now on, or with none. Those of another one are thrown away; those of all
@@ -28,8 +28,8 @@ impl Engine {
     /// # Errors
     /// `INVALID_QUERY` where there are no vectors to compare with.
     pub(crate) fn understood<'q>(&self, query: Cow<'q, Query>) -> Result<Cow<'q, Query>, Error> {
-        if let Some(asked) = &query.vector {
-            let vector = AskedVector { model: self.model_of(asked)?, ..asked.clone() };
+        if let Some(stated) = &query.vector {
+            let vector = QueryVector { model: self.model_of(stated)?, ..stated.clone() };
             return Ok(Cow::Owned(Query { vector: Some(vector), ..query.into_owned() }));
         }
         let is_ranked = query.order == Order::Score && !query.asks.need_all() && !query.all_words;
@@ -49,24 +49,24 @@ impl Engine {
         let mut numbers = vec![0.0; embedder.model().dims];
         let is_made = embedder.embed(text.text(), &mut numbers);
         let Some(vector) = Vector::of(&numbers).filter(|_| is_made) else { return Ok(query) };
-        let vector = AskedVector { model: embedder.model().clone(), vector };
+        let vector = QueryVector { model: embedder.model().clone(), vector };
         Ok(Cow::Owned(Query { vector: Some(vector), ..query.into_owned() }))
     }
 
     /// The model whose vectors a stated one compares with.
-    fn model_of(&self, asked: &AskedVector) -> Result<omird_embedding::ModelName, Error> {
+    fn model_of(&self, stated: &QueryVector) -> Result<omird_embedding::ModelName, Error> {
         let spaces = self.inner.shared.vectors.spaces();
-        let dims = asked.model.dims;
+        let dims = stated.model.dims;
         let mut fits = spaces.iter().map(Space::model).filter(|model| {
-            if asked.model.name.is_empty() {
+            if stated.model.name.is_empty() {
                 model.dims == dims
             } else {
-                compare(model, &asked.model)
+                compare(model, &stated.model)
             }
         });
         match (fits.next(), fits.next()) {
             (Some(one), None) => return Ok(one.clone()),
-            (Some(_), Some(_)) if !asked.model.name.is_empty() => return Ok(asked.model.clone()),
+            (Some(_), Some(_)) if !stated.model.name.is_empty() => return Ok(stated.model.clone()),
             _ => {}
         }
         let known = spaces
@@ -74,7 +74,7 @@ impl Engine {
             .map(|space| format!("{} ({} numbers)", space.model().name, space.model().dims));
         let known: Vec<String> = known.collect();
         let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-        let (at, message) = if asked.model.name.is_empty() {
+        let (at, message) = if stated.model.name.is_empty() {
             (
                 "model",
                 format!(
@@ -86,7 +86,7 @@ impl Engine {
                 "model",
                 format!(
                     "no memory has a vector of {dims} numbers of the model {:?}; there are vectors of: {known}",
-                    asked.model.name
+                    stated.model.name
                 ),
             )
         };

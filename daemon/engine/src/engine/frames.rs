@@ -25,10 +25,10 @@ impl Engine {
         let framed = self.framed(query);
         let placed = self.moved(&framed)?.map_or(framed, Cow::Owned);
         if placed.before.is_none() && placed.after.is_none() {
-            return self.understood(placed);
+            return self.spread(self.understood(placed)?);
         }
         let placed = placed.into_owned();
-        self.understood(Cow::Owned(self.between(placed)?))
+        self.spread(self.understood(Cow::Owned(self.between(placed)?))?)
     }
 
     /// The query with the range of time that it means by what was before or after something.

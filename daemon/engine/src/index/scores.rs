@@ -11,6 +11,8 @@ pub enum ScorePart {
     Meaning,
     /// Relevance of what was recorded right before and after.
     Neighbours,
+    /// Relevance of what a relationship leads here from.
+    Related,
     /// Closeness in space.
     Proximity,
     /// Retrievability: how lately and how often it was used.
@@ -25,10 +27,11 @@ pub enum ScorePart {
 
 impl ScorePart {
     /// All parts, in the order in which they are summed and reported.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Text,
         Self::Meaning,
         Self::Neighbours,
+        Self::Related,
         Self::Proximity,
         Self::Retrievability,
         Self::Recency,
@@ -42,6 +45,7 @@ impl ScorePart {
             Self::Text => "text",
             Self::Meaning => "meaning",
             Self::Neighbours => "neighbours",
+            Self::Related => "related",
             Self::Proximity => "proximity",
             Self::Retrievability => "retrievability",
             Self::Recency => "recency",

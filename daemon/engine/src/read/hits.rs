@@ -86,8 +86,9 @@ impl Hit {
         if let Some(Parts { scores, weights, bm25 }) = &self.parts {
             let mut map = Map::new();
             for (part, score) in scores.iter() {
-                let is_of_vectors = matches!(part, ScorePart::Meaning | ScorePart::Neighbours);
-                if is_of_vectors && weights.of_part(part) == 0.0 {
+                let is_fused =
+                    matches!(part, ScorePart::Meaning | ScorePart::Neighbours | ScorePart::Related);
+                if is_fused && weights.of_part(part) == 0.0 {
                     continue;
                 }
                 let mut entry = Map::new();

@@ -251,6 +251,10 @@ fn reason(query: &Query, ranked: &Ranked, row: &Row) -> String {
     if query.vector.is_some() {
         let _ = write!(reason, "meaning {:.2}; ", ranked.scores[ScorePart::Meaning]);
     }
+    let related = ranked.scores[ScorePart::Related];
+    if related > 0.0 {
+        let _ = write!(reason, "a relationship leads here, {:.0} %; ", related * 100.0);
+    }
     if let Some(distance) = ranked.distance {
         let _ = write!(reason, "{distance:.2} m away; ");
     }

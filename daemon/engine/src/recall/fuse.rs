@@ -7,6 +7,7 @@
 //! r = w · t / t_max + (1 − w) · c / c_max        w = words · min(1, t_max / ½)²
 //! ```
 //!
+//! Where a question asks to spread over relationships, half of the relevance of what leads here comes to it as well.
 //! `t_max` and `c_max` are the largest among the matches. `words` is 0.6 by default. Where no memory has more than half of the
 //! weight of the words, words say less, and `w` falls. Then a share of the relevance of the memories recorded right before
 //! and after comes to it, where they are of the same source and of the same hour. Relevance takes the place that words have
@@ -14,22 +15,25 @@
 //! measured.
 
 use super::filter::Filter;
-use super::propose::{Asked, narrowed, propose_words};
+use super::propose::{ResolvedQuery, narrowed, propose_words};
 use super::score::Weights;
-use crate::index::catalog::Catalog;
+use crate::index::catalog::{Catalog, ReadPoint, VersionReader};
 use crate::index::doc::{Doc, DocId};
+use crate::index::key::RefKey;
 use crate::index::scores::{ScorePart, Scores};
 use crate::index::vectors::{Near, compare};
-use crate::recall::query::{AskedVector, Query};
+use crate::recall::query::{Query, QueryVector};
 
 /// Share of the words' weight from which words count in full.
 const STRONG_WORDS: f64 = 0.5;
 /// Cosine from which meaning counts in full.
 const STRONG_COSINE: f64 = 0.5;
+/// Share of the relevance of a match that what it is related to has.
+const SPREAD: f64 = 0.5;
 /// Longest time between neighbours; microseconds.
 const SAME_HOUR: i64 = 3_600_000_000;
 
-/// A version that matches by words, by meaning, or by both.
+/// A version that matches by words, by meaning, by a relationship, or by several of them.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Candidate {
     pub(super) id: DocId,
@@ -37,12 +41,28 @@ pub(super) struct Candidate {
     pub(super) text: f64,
     /// The cosine; 0 for one that does not reach the floor.
     pub(super) cosine: f64,
-    /// True if it has too little of the words, and does not reach the floor.
+    /// The relevance of what a relationship leads here from; 0 for none.
+    related: f64,
+    /// True if it has too little of the words, does not reach the floor, and nothing leads here.
     pub(super) is_hidden: bool,
     /// The relevance of its neighbours, at most.
     near: f64,
-    /// True if it matches by meaning, so that its filters were compared already.
+    /// True if it matches not by words alone, so that its filters were compared already.
     pub(super) is_accepted: bool,
+}
+
+impl Candidate {
+    fn bare(id: DocId) -> Self {
+        Self {
+            id,
+            text: 0.0,
+            cosine: 0.0,
+            related: 0.0,
+            is_hidden: false,
+            near: 0.0,
+            is_accepted: false,
+        }
+    }
 }
 
 /// All candidates of a question, ascending.
@@ -57,26 +77,40 @@ pub(super) struct Candidates {
 }
 
 impl Candidates {
-    /// The candidates of a query with a vector; `None` if its model is not there any more.
+    /// The candidates of a query with a vector or with related entities; `None` if it has neither, or if the model of its
+    /// vector is not there any more.
     pub(super) fn of(
         catalog: &Catalog,
-        asked: &Asked<'_>,
+        resolved: &ResolvedQuery<'_>,
         query: &Query,
         filter: &Filter<'_>,
         is_plain: &dyn Fn(DocId) -> bool,
     ) -> Option<Self> {
-        let vector = query.vector.as_ref()?;
-        let within = narrowed(catalog, asked);
-        let (mut near, is_approximate) =
-            near(catalog, query, vector, within.as_deref(), &mut |id| {
-                asked.is_looked_at(id) && (is_plain(id) || filter.accepts(catalog, id).is_some())
-            })?;
-        near.sort_unstable_by_key(|(id, _)| *id);
-        let c_max = near.iter().map(|(_, cosine)| f64::from(*cosine)).fold(0.0, f64::max);
-        let (all, t_max) = merge(catalog, asked, filter, &near);
+        if query.vector.is_none() && query.related.is_empty() {
+            return None;
+        }
+        let within = narrowed(catalog, resolved);
+        let mut passes = |id| {
+            resolved.is_looked_at(id) && (is_plain(id) || filter.accepts(catalog, id).is_some())
+        };
+        let (near, is_approximate) = match &query.vector {
+            Some(vector) => near(catalog, query, vector, within.as_deref(), &mut passes)?,
+            None => (Vec::new(), false),
+        };
+        let related = related(catalog, query, within.as_deref(), &mut passes);
+        let max = |most: f64, (_, value): &(DocId, f32)| most.max(f64::from(*value));
+        let c_max = near.iter().fold(0.0, max);
+        let beside = beside_words(near, related);
+        let (all, t_max) = merge(catalog, resolved, filter, beside);
         let fusion = catalog.fusion();
         let strength = (t_max / STRONG_WORDS).min(1.0);
-        let words = if query.has_words() { fusion.words * strength * strength } else { 0.0 };
+        let words = match (query.has_words(), query.vector.is_some()) {
+            (true, true) => fusion.words * strength * strength,
+            (true, false) => 1.0,
+            (false, _) => 0.0,
+        };
+        let neighbours = if query.vector.is_some() { fusion.neighbours } else { 0.0 };
+        let spread = if query.related.is_empty() { 0.0 } else { SPREAD };
         let scale = strength.max((c_max / STRONG_COSINE).min(1.0));
         let per = |weight: f64, max: f64| if max > 0.0 { scale * weight / max } else { 0.0 };
         let mut candidates = Self {
@@ -86,14 +120,15 @@ impl Candidates {
             per_text: per(words, t_max),
             per_cosine: per(1.0 - words, c_max),
         };
-        // No score is above 1, whatever comes of neighbours.
-        let share = 1.0 / (1.0 + 2.0 * fusion.neighbours);
+        // No score is above 1, whatever comes of neighbours and relationships.
+        let share = 1.0 / (1.0 + 2.0 * neighbours + spread);
         candidates.weights = candidates.weights.fused(&[
             (ScorePart::Text, candidates.per_text * share),
             (ScorePart::Meaning, candidates.per_cosine * share),
-            (ScorePart::Neighbours, fusion.neighbours * share),
+            (ScorePart::Neighbours, neighbours * share),
+            (ScorePart::Related, spread * scale * share),
         ]);
-        if fusion.neighbours > 0.0 {
+        if neighbours > 0.0 {
             candidates.look_at_neighbours();
         }
         Some(candidates)
@@ -127,6 +162,7 @@ impl Candidates {
         scores[ScorePart::Text] = candidate.text;
         scores[ScorePart::Meaning] = candidate.cosine;
         scores[ScorePart::Neighbours] = candidate.near;
+        scores[ScorePart::Related] = candidate.related;
     }
 
     /// The same with what neighbours bring: those of the same source and hour.
@@ -161,49 +197,83 @@ fn is_neighbour(a: &Doc, b: &Doc) -> bool {
 fn near(
     catalog: &Catalog,
     query: &Query,
-    asked: &AskedVector,
+    wanted: &QueryVector,
     within: Option<&[DocId]>,
     passes: &mut dyn FnMut(DocId) -> bool,
 ) -> Option<(Vec<Near>, bool)> {
     let floor = query.min_cosine.unwrap_or(catalog.fusion().min_cosine) as f32;
     let spaces = catalog.vectors.spaces();
-    let space = spaces.iter().find(|space| compare(space.model(), &asked.model))?;
+    let space = spaces.iter().find(|space| compare(space.model(), &wanted.model))?;
     // Only where a total that is too low will do.
     let signs_first = !query.exact_total && space.has_signs();
-    Some((space.near(&asked.vector, floor, within, signs_first, passes), signs_first))
+    Some((space.near(&wanted.vector, floor, within, signs_first, passes), signs_first))
 }
 
-/// Candidates by words and by meaning in one list, and the best agreement with the words.
+/// The versions that mention a related entity, or are one, with the largest relevance that leads there.
+fn related(
+    catalog: &Catalog,
+    query: &Query,
+    within: Option<&[DocId]>,
+    passes: &mut dyn FnMut(DocId) -> bool,
+) -> Vec<(DocId, f64)> {
+    let mut versions = VersionReader::new(query.read_point());
+    let mut found = Vec::new();
+    for (entity, relevance) in &query.related {
+        let key = RefKey::of(entity);
+        let own = match query.read_point() {
+            ReadPoint::Now => catalog.live(&key),
+            _ => versions.version(catalog, &key),
+        };
+        let ids = catalog.mentioning(&key).iter().copied().chain(own);
+        let is_within = |id: &DocId| within.is_none_or(|within| within.binary_search(id).is_ok());
+        found.extend(ids.filter(is_within).filter(|id| passes(*id)).map(|id| (id, *relevance)));
+    }
+    found
+}
+
+/// Candidates by meaning and by relationships, ascending.
+fn beside_words(near: Vec<Near>, related: Vec<(DocId, f64)>) -> Vec<Candidate> {
+    let by_meaning = near.into_iter().map(|(id, cosine)| Candidate {
+        cosine: f64::from(cosine).max(0.0),
+        is_accepted: true,
+        ..Candidate::bare(id)
+    });
+    let by_relation = related.into_iter().map(|(id, related)| Candidate {
+        related,
+        is_accepted: true,
+        ..Candidate::bare(id)
+    });
+    let mut all: Vec<Candidate> = by_meaning.chain(by_relation).collect();
+    all.sort_unstable_by_key(|one| one.id);
+    all.dedup_by(|one, kept| {
+        let is_same = one.id == kept.id;
+        if is_same {
+            kept.cosine = kept.cosine.max(one.cosine);
+            kept.related = kept.related.max(one.related);
+        }
+        is_same
+    });
+    all
+}
+
+/// Candidates by words and all others in one list, and the best agreement with the words.
 fn merge(
     catalog: &Catalog,
-    asked: &Asked<'_>,
+    resolved: &ResolvedQuery<'_>,
     filter: &Filter<'_>,
-    near: &[Near],
+    beside: Vec<Candidate>,
 ) -> (Vec<Candidate>, f64) {
-    let by_meaning = |(id, cosine): Near| Candidate {
-        id,
-        text: 0.0,
-        cosine: f64::from(cosine).max(0.0),
-        is_hidden: false,
-        near: 0.0,
-        is_accepted: true,
-    };
-    let mut all = Vec::with_capacity(near.len());
-    let mut rest = near.iter().copied().peekable();
+    let mut all = Vec::with_capacity(beside.len());
+    let mut rest = beside.into_iter().peekable();
     let mut t_max = 0.0_f64;
-    propose_words(catalog, asked, &mut |id, text| {
-        while let Some(other) = rest.next_if(|(other, _)| *other < id) {
-            all.push(by_meaning(other));
+    propose_words(catalog, resolved, &mut |id, text| {
+        while let Some(other) = rest.next_if(|other| other.id < id) {
+            all.push(other);
         }
-        let mut one = match rest.next_if(|(other, _)| *other == id) {
-            Some(both) => by_meaning(both),
-            None => Candidate {
-                is_hidden: asked.is_hidden(),
-                is_accepted: false,
-                cosine: 0.0,
-                ..by_meaning((id, 0.0))
-            },
-        };
+        let mut one = rest.next_if(|other| other.id == id).unwrap_or_else(|| Candidate {
+            is_hidden: resolved.is_hidden(),
+            ..Candidate::bare(id)
+        });
         one.text = text;
         // The best match decides, so only what may be the best is compared with the filters here.
         if text > t_max && (one.is_accepted || filter.accepts(catalog, id).is_some()) {
@@ -211,7 +281,7 @@ fn merge(
         }
         all.push(one);
     });
-    all.extend(rest.map(by_meaning));
+    all.extend(rest);
     (all, t_max)
 }
 

@@ -22,7 +22,7 @@ use crate::question::Question;
 const ROUNDING: f64 = 1e-5;
 
 /// A query with its words looked up.
-pub(super) struct Asked<'q> {
+pub(super) struct ResolvedQuery<'q> {
     query: &'q Query,
     words: Option<TextQuery>,
     excluded: Docs,
@@ -32,7 +32,7 @@ pub(super) struct Asked<'q> {
     share: Cell<f32>,
 }
 
-impl<'q> Asked<'q> {
+impl<'q> ResolvedQuery<'q> {
     pub(super) fn new(catalog: &Catalog, query: &'q Query, only: Option<&'q Docs>) -> Self {
         let text = query.text.as_ref();
         let words = text.filter(|text| text.ranks()).map(|text| catalog.text.query(text));
@@ -56,7 +56,7 @@ impl<'q> Asked<'q> {
         !self.excluded.has(id) && self.only.is_none_or(|only| only.has(id))
     }
 
-    /// As [`Asked::words`], to keep.
+    /// As [`ResolvedQuery::words`], to keep.
     pub(super) fn into_words(self) -> Option<TextQuery> {
         self.words
     }
@@ -83,7 +83,12 @@ trait Proposer: Sync {
 
     /// Calls `f` with each candidate and its score, which is 0 unless the index ranks. One that narrows may repeat a
     /// candidate and keep no order; any other calls once for each, and one that ranks in ascending order.
-    fn propose(&self, catalog: &Catalog, asked: &Asked<'_>, f: &mut dyn FnMut(DocId, f64));
+    fn propose(
+        &self,
+        catalog: &Catalog,
+        resolved: &ResolvedQuery<'_>,
+        f: &mut dyn FnMut(DocId, f64),
+    );
 }
 
 /// All indexes, the preferred one of each role first.
@@ -104,32 +109,40 @@ pub(super) fn ranked_part(query: &Query) -> Option<ScorePart> {
 }
 
 /// Calls `f` once for each version that may match, with its score in [`ranked_part`]. None has a word that is excluded.
-pub(super) fn propose(catalog: &Catalog, asked: &Asked<'_>, f: &mut dyn FnMut(DocId, f64)) {
-    if asked.excluded.is_empty() && asked.only.is_none() {
-        return propose_all(catalog, asked, f);
+pub(super) fn propose(
+    catalog: &Catalog,
+    resolved: &ResolvedQuery<'_>,
+    f: &mut dyn FnMut(DocId, f64),
+) {
+    if resolved.excluded.is_empty() && resolved.only.is_none() {
+        return propose_all(catalog, resolved, f);
     }
-    propose_all(catalog, asked, &mut |id, score| {
-        if !asked.excluded.has(id) && asked.only.is_none_or(|only| only.has(id)) {
+    propose_all(catalog, resolved, &mut |id, score| {
+        if !resolved.excluded.has(id) && resolved.only.is_none_or(|only| only.has(id)) {
             f(id, score);
         }
     });
 }
 
 /// Calls `f` once for each version that may match by its words, ascending, with its agreement. None without words.
-pub(super) fn propose_words(catalog: &Catalog, asked: &Asked<'_>, f: &mut dyn FnMut(DocId, f64)) {
-    if ranked_part(asked.query).is_some() {
-        propose(catalog, asked, f);
+pub(super) fn propose_words(
+    catalog: &Catalog,
+    resolved: &ResolvedQuery<'_>,
+    f: &mut dyn FnMut(DocId, f64),
+) {
+    if ranked_part(resolved.query).is_some() {
+        propose(catalog, resolved, f);
     }
 }
 
 /// All versions that may match, ascending; `None` if nothing narrows.
-pub(super) fn narrowed(catalog: &Catalog, asked: &Asked<'_>) -> Option<Vec<DocId>> {
+pub(super) fn narrowed(catalog: &Catalog, resolved: &ResolvedQuery<'_>) -> Option<Vec<DocId>> {
     let narrowing = PROPOSERS.iter().filter(|one| one.role() == Role::Narrows);
     narrowing
-        .filter(|one| one.applies(asked.query))
+        .filter(|one| one.applies(resolved.query))
         .map(|one| {
             let mut ids = Vec::new();
-            one.propose(catalog, asked, &mut |id, _| ids.push(id));
+            one.propose(catalog, resolved, &mut |id, _| ids.push(id));
             ids.sort_unstable();
             ids.dedup();
             ids
@@ -137,15 +150,15 @@ pub(super) fn narrowed(catalog: &Catalog, asked: &Asked<'_>) -> Option<Vec<DocId
         .reduce(|a, b| intersection(&a, &b))
 }
 
-fn propose_all(catalog: &Catalog, asked: &Asked<'_>, f: &mut dyn FnMut(DocId, f64)) {
-    let query = asked.query;
-    let narrowed = narrowed(catalog, asked);
+fn propose_all(catalog: &Catalog, resolved: &ResolvedQuery<'_>, f: &mut dyn FnMut(DocId, f64)) {
+    let query = resolved.query;
+    let narrowed = narrowed(catalog, resolved);
     let ranking = first(query, |role| matches!(role, Role::Ranks(_)));
     match (ranking, narrowed) {
-        (Some(ranking), None) => ranking.propose(catalog, asked, f),
+        (Some(ranking), None) => ranking.propose(catalog, resolved, f),
         (Some(ranking), Some(narrowed)) => {
             let mut narrowed = narrowed.iter().peekable();
-            ranking.propose(catalog, asked, &mut |id, score| {
+            ranking.propose(catalog, resolved, &mut |id, score| {
                 // Both ascend: walk them side by side.
                 while narrowed.next_if(|&&other| other < id).is_some() {}
                 if narrowed.peek() == Some(&&id) {
@@ -156,7 +169,7 @@ fn propose_all(catalog: &Catalog, asked: &Asked<'_>, f: &mut dyn FnMut(DocId, f6
         (None, Some(narrowed)) => narrowed.into_iter().for_each(|id| f(id, 0.0)),
         (None, None) => {
             if let Some(listing) = first(query, |role| role == Role::Lists) {
-                listing.propose(catalog, asked, f);
+                listing.propose(catalog, resolved, f);
             }
         }
     }
@@ -180,8 +193,13 @@ impl Proposer for Places {
         query.within.is_some() || (query.radius.is_some() && has_center)
     }
 
-    fn propose(&self, catalog: &Catalog, asked: &Asked<'_>, f: &mut dyn FnMut(DocId, f64)) {
-        let query = asked.query;
+    fn propose(
+        &self,
+        catalog: &Catalog,
+        resolved: &ResolvedQuery<'_>,
+        f: &mut dyn FnMut(DocId, f64),
+    ) {
+        let query = resolved.query;
         if let Some(within) = query.box_bounds() {
             let (min, max) = (&within.min, &within.max);
             let (min, max) = ([min.x, min.y, min.z], [max.x, max.y, max.z]);
@@ -215,8 +233,13 @@ impl Proposer for Mentions {
         !query.entities.is_empty()
     }
 
-    fn propose(&self, catalog: &Catalog, asked: &Asked<'_>, f: &mut dyn FnMut(DocId, f64)) {
-        let query = asked.query;
+    fn propose(
+        &self,
+        catalog: &Catalog,
+        resolved: &ResolvedQuery<'_>,
+        f: &mut dyn FnMut(DocId, f64),
+    ) {
+        let query = resolved.query;
         for entity in &query.entities {
             catalog.mentioning(&RefKey::of(entity)).iter().for_each(|&id| f(id, 0.0));
         }
@@ -235,8 +258,13 @@ impl Proposer for AllWords {
         query.all_words && query.text.is_some()
     }
 
-    fn propose(&self, catalog: &Catalog, asked: &Asked<'_>, f: &mut dyn FnMut(DocId, f64)) {
-        let Some(text) = &asked.query.text else { return };
+    fn propose(
+        &self,
+        catalog: &Catalog,
+        resolved: &ResolvedQuery<'_>,
+        f: &mut dyn FnMut(DocId, f64),
+    ) {
+        let Some(text) = &resolved.query.text else { return };
         catalog.text.with_all(text).into_iter().for_each(|id| f(id, 0.0));
     }
 }
@@ -253,8 +281,13 @@ impl Proposer for Phrases {
         query.text.as_ref().is_some_and(|text| !text.phrases().is_empty())
     }
 
-    fn propose(&self, catalog: &Catalog, asked: &Asked<'_>, f: &mut dyn FnMut(DocId, f64)) {
-        let phrases = asked.query.text.as_ref().map_or(&[][..], Question::phrases);
+    fn propose(
+        &self,
+        catalog: &Catalog,
+        resolved: &ResolvedQuery<'_>,
+        f: &mut dyn FnMut(DocId, f64),
+    ) {
+        let phrases = resolved.query.text.as_ref().map_or(&[][..], Question::phrases);
         catalog.text.with_words_of(phrases).into_iter().for_each(|id| f(id, 0.0));
     }
 }
@@ -275,12 +308,17 @@ impl Proposer for Words {
         query.has_words()
     }
 
-    fn propose(&self, catalog: &Catalog, asked: &Asked<'_>, f: &mut dyn FnMut(DocId, f64)) {
-        let Some(words) = asked.words() else { return };
+    fn propose(
+        &self,
+        catalog: &Catalog,
+        resolved: &ResolvedQuery<'_>,
+        f: &mut dyn FnMut(DocId, f64),
+    ) {
+        let Some(words) = resolved.words() else { return };
         SCRATCH.with_borrow_mut(|scratch| {
-            if asked.query.floor > 0.0 {
+            if resolved.query.floor > 0.0 {
                 return catalog.text.candidates_with_shares(words, scratch, |id, score, share| {
-                    asked.share.set(share);
+                    resolved.share.set(share);
                     f(id, f64::from(score));
                 });
             }
@@ -301,8 +339,13 @@ impl Proposer for Times {
         query.time.is_some()
     }
 
-    fn propose(&self, catalog: &Catalog, asked: &Asked<'_>, f: &mut dyn FnMut(DocId, f64)) {
-        let query = asked.query;
+    fn propose(
+        &self,
+        catalog: &Catalog,
+        resolved: &ResolvedQuery<'_>,
+        f: &mut dyn FnMut(DocId, f64),
+    ) {
+        let query = resolved.query;
         let Some(span) = query.time else { return };
         let key = |bound: Bound<Timestamp>| bound.map(|at| (at.secs(), at.nanos()));
         catalog.time.range(key(span.from), key(span.to), |id| f(id, 0.0));
@@ -321,7 +364,7 @@ impl Proposer for Everything {
         true
     }
 
-    fn propose(&self, catalog: &Catalog, _: &Asked<'_>, f: &mut dyn FnMut(DocId, f64)) {
+    fn propose(&self, catalog: &Catalog, _: &ResolvedQuery<'_>, f: &mut dyn FnMut(DocId, f64)) {
         (0..catalog.docs().len() as DocId).for_each(|id| f(id, 0.0));
     }
 }

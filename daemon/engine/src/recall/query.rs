@@ -79,14 +79,14 @@ pub enum Moment {
 
 /// A vector that is asked for.
 #[derive(Debug, Clone, PartialEq)]
-pub struct AskedVector {
+pub struct QueryVector {
     /// The model that it compares with; a name without letters stands for the only one of that size.
     pub model: ModelName,
     /// The vector.
     pub vector: Vector,
 }
 
-impl AskedVector {
+impl QueryVector {
     /// A vector that a client states, of the model of that name.
     pub fn stated(model: Option<&str>, vector: Vector) -> Self {
         let name = model.unwrap_or("").to_owned();
@@ -185,9 +185,14 @@ pub struct Query {
     /// True if words are understood too, where vectors are made here: what is near in meaning matches as well.
     pub by_meaning: bool,
     /// A vector to compare with. Where a question has words, and vectors are made here, the engine makes it.
-    pub vector: Option<AskedVector>,
+    pub vector: Option<QueryVector>,
     /// The least cosine of a match by meaning, in [-1, 1]; the setting's if none is stated.
     pub min_cosine: Option<f64>,
+    /// True if what matches lends relevance to the entities that its relationships lead to, and to what mentions them.
+    pub spread: bool,
+    /// Entities that relationships lead to, each with the relevance that it has from there, in [0, 1]. The engine finds them
+    /// where `spread` asks.
+    pub related: Vec<(Ref, f64)>,
     /// Least share of the weight of the words that a hit has, in [0, 1]; what has less is hidden and counted. 0 hides
     /// nothing.
     pub floor: f64,
@@ -241,6 +246,8 @@ impl Default for Query {
             by_meaning: false,
             vector: None,
             min_cosine: None,
+            spread: false,
+            related: Vec::new(),
             floor: 0.0,
             before: None,
             after: None,

@@ -5,7 +5,7 @@
 
 use super::filter::Filter;
 use super::fuse::Candidates;
-use super::propose::{Asked, propose, ranked_part};
+use super::propose::{ResolvedQuery, propose, ranked_part};
 use super::query::{Order, Query};
 use super::ranking::{Rank, Ranked, TopHits};
 use super::score::{Weights, proximity};
@@ -112,13 +112,13 @@ fn select(
         return Matches { page: best.page(offset), total, ..Matches::default() };
     }
     let (mut total, mut hidden) = (0u64, 0u64);
-    let asked = Asked::new(catalog, query, pass.only);
+    let resolved = ResolvedQuery::new(catalog, query, pass.only);
     let mut check = Check::of(catalog, query, verdicts);
     let prunes = check.is_none() && is_words_only(query) && catalog.score_bounds.hold_at(at);
     let ranked = ranked_part(query);
     let by_score = query.order == Order::Score;
     let is_plain = |id: DocId| prunes && catalog.score_bounds.of(id).is_plain;
-    let fused = Candidates::of(catalog, &asked, query, filter, &is_plain);
+    let fused = Candidates::of(catalog, &resolved, query, filter, &is_plain);
     if fused.is_none() && query.vector.is_some() && !query.has_words() {
         // The model was taken away since the question came in.
         return Matches::default();
@@ -126,7 +126,7 @@ fn select(
     let weights = fused.as_ref().map_or(weights, |fused| fused.weights);
     let mut look = |id: DocId, proposed: f64, at_fused: Option<usize>| {
         let candidate = at_fused.and_then(|at| fused.as_ref()?.all.get(at));
-        let is_hidden = candidate.map_or_else(|| asked.is_hidden(), |one| one.is_hidden);
+        let is_hidden = candidate.map_or_else(|| resolved.is_hidden(), |one| one.is_hidden);
         if prunes {
             let bound = catalog.score_bounds.of(id);
             let mut most = bound.scores();
@@ -192,12 +192,20 @@ fn select(
     };
     match &fused {
         Some(fused) => (0..).zip(&fused.all).for_each(|(at, one)| look(one.id, one.text, Some(at))),
-        None => propose(catalog, &asked, &mut |id, proposed| look(id, proposed, None)),
+        None => propose(catalog, &resolved, &mut |id, proposed| look(id, proposed, None)),
     }
     let page = best.page(offset);
     let is_approximate = fused.as_ref().is_some_and(|fused| fused.is_approximate);
     let weights = fused.map(|fused| fused.weights);
-    Matches { page, total, hidden, words: asked.into_words(), weights, is_approximate, tally: None }
+    Matches {
+        page,
+        total,
+        hidden,
+        words: resolved.into_words(),
+        weights,
+        is_approximate,
+        tally: None,
+    }
 }
 
 /// Returns true if nothing but words and a vector is asked for.

@@ -9,7 +9,7 @@ use omir_core::model::Resource;
 use omird_store::Handle;
 
 use super::filter::Filter;
-use super::propose::{Asked, propose};
+use super::propose::{ResolvedQuery, propose};
 use super::query::Query;
 use crate::index::catalog::Catalog;
 use crate::index::doc::DocId;
@@ -96,7 +96,7 @@ pub(crate) fn unread(
         return Vec::new();
     };
     let mut unread = Vec::new();
-    propose(catalog, &Asked::new(catalog, query, None), &mut |id, _| {
+    propose(catalog, &ResolvedQuery::new(catalog, query, None), &mut |id, _| {
         if check.known(id).is_none() && filter.accepts(catalog, id).is_some() {
             unread.push(id);
         }

@@ -216,6 +216,11 @@ const ASKING: &[Field] = &[
         "Tells the places of each entity in `entity`, one after the other.",
     ),
     optional(
+        "spread",
+        Shape::Flag,
+        "One hop over relationships: also finds what mentions an entity that is related to those of the best matches. Default: false.",
+    ),
+    optional(
         "exactTotal",
         Shape::Flag,
         "With false, `total` may be a lower bound; `totalIsExact` tells. Default: true.",

@@ -41,7 +41,7 @@ fn catalog(memories: &[(&str, Option<[f32; 4]>, i64)]) -> Catalog {
 }
 
 fn asked(text: Option<&str>, numbers: [f32; 4]) -> Query {
-    let vector = Some(AskedVector { model: model(), vector: vector(numbers) });
+    let vector = Some(QueryVector { model: model(), vector: vector(numbers) });
     Query { text: text.map(Into::into), vector, ..Query::default() }
 }
 

@@ -10,7 +10,7 @@ use omird_text::Language;
 
 use super::DIR;
 use crate::ingest::request::Encoding;
-use crate::recall::query::{AskedVector, Query};
+use crate::recall::query::{Query, QueryVector};
 use crate::settings::{FlashSettings, Settings};
 use crate::testing::parts;
 use crate::write::command::Change;
@@ -218,7 +218,7 @@ fn vectors_that_clients_state_are_found_and_kept() {
     assert_eq!(refused.code, Code::InvalidResource);
     assert!(refused.path.ends_with("/extension/0/valueJson/f32"), "{}", refused.path);
     let asked = |model: Option<&str>, numbers: &str| {
-        let vector = Some(AskedVector::stated(model, parse_vector(numbers).unwrap()));
+        let vector = Some(QueryVector::stated(model, parse_vector(numbers).unwrap()));
         Query { vector, ..Query::default() }
     };
     let ids = |engine: &Engine, query: &Query| -> Vec<String> {

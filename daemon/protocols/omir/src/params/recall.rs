@@ -14,7 +14,7 @@ use super::named::flag;
 use super::time_range;
 use crate::about;
 use omird_embedding::parse_vector;
-use omird_engine::{AskedVector, Code, CountBy, Error, MAX_LIMIT, Moment, Order, Query, Question};
+use omird_engine::{Code, CountBy, Error, MAX_LIMIT, Moment, Order, Query, QueryVector, Question};
 use omird_router::About;
 
 /// Microseconds between two visits where none are stated: half an hour.
@@ -81,6 +81,7 @@ pub(crate) fn parse_of(
                 gap = Some((seconds * 1e6) as i64);
             }
             "history" => query.asks.history = only(name, value, "place")?,
+            "spread" => query.spread = flag(name, value)?,
             "exactTotal" => query.exact_total = flag(name, value)?,
             "vector" => {
                 let read = parse_vector(value).map_err(|reason| Error::query(name, reason))?;
@@ -161,7 +162,7 @@ pub(crate) fn parse_of(
         return Err(Error::query("model", "names the model of `vector`, which is missing"));
     }
     if let Some(vector) = vector {
-        query.vector = Some(AskedVector::stated(model, vector));
+        query.vector = Some(QueryVector::stated(model, vector));
     }
     if query.radius.is_some() && query.near.is_none() && query.geo.is_none() {
         return Err(Error::query("radius", "needs `near` or `geo` to be around"));
