@@ -17,6 +17,8 @@ import threading
 import time
 
 import zenoh
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.sync.client import connect
 
 from omird_process import free_port, start, stop
 
@@ -491,6 +493,42 @@ def listen(robot, agent, found, ready, until):
     connection.close()
 
 
+def socket(robot, agent=None):
+    headers = {"Authorization": f"Bearer {robot.tokens[agent]}"} if agent else {}
+    return connect(f"ws://{robot.host}:{robot.port}/akashik/v1/socket", additional_headers=headers, proxy=None)
+
+
+def listen_on_socket(robot, agent, found, ready, until):
+    with socket(robot, agent) as messages:
+        ready.set()
+        while len(found) < until:
+            found.append(json.loads(messages.recv(timeout=60)))
+
+
+def socket_refuses(robot, agent):
+    """Who may not listen is refused in the words of the protocol, and who speaks is told where to."""
+    try:
+        socket(robot)
+        raise AssertionError("a socket without a token")
+    except InvalidStatus as refused:
+        same(refused.response.status_code, 401)
+        same(json.loads(refused.response.body)["code"], "UNAUTHENTICATED")
+    connection = http.client.HTTPConnection(robot.host, int(robot.port), timeout=60)
+    connection.request("GET", "/akashik/v1/socket", headers={"Authorization": f"Bearer {robot.tokens[agent]}"})
+    answer = connection.getresponse()
+    same(answer.status, 400)
+    assert "/akashik/v1/events" in answer.read().decode()
+    connection.close()
+    with socket(robot, agent) as messages:
+        messages.send("hello")
+        try:
+            messages.recv(timeout=30)
+            raise AssertionError("nothing is taken on the socket")
+        except ConnectionClosed as closed:
+            same(closed.rcvd.code, 1003)
+            assert "POST" in closed.rcvd.reason
+
+
 @item("L2-7", "L3-8", "A7")
 def pushes(robot):
     """Two agents in one session, one by HTTP and one by Zenoh, see the same field in the same order."""
@@ -517,6 +555,10 @@ def pushes(robot):
         thread = threading.Thread(target=listen, args=(robot, "v1", streamed, ready, 1000), daemon=True)
         thread.start()
         assert ready.wait(30)
+        socketed, connected = [], threading.Event()
+        other = threading.Thread(target=listen_on_socket, args=(robot, "v1", socketed, connected, 1000), daemon=True)
+        other.start()
+        assert connected.wait(30)
         time.sleep(0.3)
 
         def half(who, by):
@@ -534,6 +576,7 @@ def pushes(robot):
         [one.start() for one in both]
         [one.join(300) for one in both]
         thread.join(60)
+        other.join(60)
         until = time.monotonic() + 30
         of = lambda subscription: [one for one in heard if one["subscription_id"] == subscription]
         while len(of(by_zenoh)) < 1000 and time.monotonic() < until:
@@ -543,12 +586,14 @@ def pushes(robot):
         first = [(data["epoch"], data["memory_unit_id"]) for _, _, data in streamed]
         second = [(data["epoch"], data["memory_unit_id"]) for data in of(by_zenoh)]
         same(first, second)
+        same(socketed, [data for _, _, data in streamed])
         same(first, sorted(first))
         assert all(data["subscription_id"] == by_http and event == "memory.recorded" for event, _, data in streamed)
         seen = over_zenoh(robot.envelope("v2", "ATTUNE", {"scope": {"role": "r", "max_units": 1000}}, session_id=created), "v2")
         mine = robot.attune("v1", session_id=created, max_units=1000)
         # Each leaves its own out; together they are all of it.
         same(len(set(ids(seen)) | set(ids(mine))) >= 1000, True)
+    socket_refuses(robot, "v1")
 
 
 @item("L2-8")

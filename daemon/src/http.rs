@@ -17,7 +17,7 @@
 //! | `endpoints`, `openapi` | the table of paths, and the document made of it |
 //! | `operations`, `health` | what those ask who look after the daemon |
 //! | `omir`, `events` | the OMIR protocol, and recent events |
-//! | `akashik` | notifications of Akashik |
+//! | `akashik` | notifications of Akashik: server-sent events, and a WebSocket |
 //!
 //! Contract: a connection, a header, a body, the time that any of them takes, and the requests that wait are bounded.
 

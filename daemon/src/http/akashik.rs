@@ -1,19 +1,15 @@
-//! `/akashik/v1/events`: the notifications of an agent's subscriptions, as server-sent events.
+//! The notifications of an agent's subscriptions: as server-sent events, and over a WebSocket.
 //!
-//! Each stream has a queue of its own. A client that is too slow for it misses some, is told so, and holds up nobody.
+//! Each client has a queue of its own. One that is too slow for it misses some, is told so, and holds up nobody.
 
-use std::convert::Infallible;
+pub(super) mod socket;
+pub(super) mod stream;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use axum::body::Body;
-use axum::extract::{Request, State};
-use axum::response::{IntoResponse, Response as HttpResponse};
-use bytes::Bytes;
-use futures_util::stream;
-use hyper::Version;
-use hyper::header::{CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HeaderValue};
+use axum::response::Response as HttpResponse;
 use hyper::http::request::Parts;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio::time::Instant;
@@ -21,43 +17,44 @@ use tokio::time::Instant;
 use super::Context;
 use super::answer::Refused;
 use super::caller::{Asker, identify, nobody};
-use super::connection::Arrival;
 use super::exchanges::sent;
 use super::omir::query_parameters;
 use crate::engine::{Code, Error};
 use crate::protocols::akashik::{EVENTS, Listening, Push};
 use crate::router::{Admitted, Caller, Denial, Denied, Incoming, Message};
 
-/// Time without a notification after which a comment says that the daemon is there, and the token is looked at again.
+/// Time without a notification after which the client is told that the daemon is there, and the token is looked at again.
 const HEARTBEAT: Duration = Duration::from_secs(15);
 /// Notifications that wait for one client.
 const MOST_WAITING: usize = 4096;
-/// First in each stream: the client comes back after a second.
-const OPENING: Bytes = Bytes::from_static(b"retry: 1000\n\n");
-const BEAT: Bytes = Bytes::from_static(b":\n\n");
-const MISSED: Bytes = Bytes::from_static(
-    b"event: missed\ndata: {\"event\":\"missed\",\"summary\":\"notifications before this one are gone; ATTUNE with since_epoch\"}\n\n",
-);
+/// What a client is told that missed some.
+const MISSED: &str = r#"{"event":"missed","summary":"notifications before this one are gone; ATTUNE with since_epoch"}"#;
 
-pub(super) async fn stream(
-    State(context): State<Arc<Context>>,
-    request: Request,
-) -> Result<HttpResponse, Refused> {
-    let (parts, _) = request.into_parts();
-    match open(&context, &parts).await {
-        Ok(events) => Ok(streamed(&parts, events)),
-        Err(why) => {
-            let Some(exchange) = context.protocols.exchange(EVENTS.protocol) else {
-                return Err(Error::new(Code::NotFound, "this protocol is not served here").into());
-            };
-            let denied = Denied { method: &EVENTS, why, request_id: None, rate: None };
-            Ok(sent(exchange.refuse(&denied), None))
-        }
-    }
+/// What comes next for a client.
+enum Next {
+    /// A notification.
+    Push(Push),
+    /// Some before the next one are gone.
+    Missed,
+    /// Nothing happened for a while.
+    Beat,
+    /// The token is not valid any more.
+    Revoked,
+    /// The daemon stops.
+    Stops,
+}
+
+/// Returns the answer of the protocol to a client that may not listen.
+fn denial(context: &Context, why: Denial) -> Result<HttpResponse, Refused> {
+    let Some(exchange) = context.protocols.exchange(EVENTS.protocol) else {
+        return Err(Error::new(Code::NotFound, "this protocol is not served here").into());
+    };
+    let denied = Denied { method: &EVENTS, why, request_id: None, rate: None };
+    Ok(sent(exchange.refuse(&denied), None))
 }
 
 /// Finds out who listens as which agent, and begins to listen.
-async fn open(context: &Arc<Context>, parts: &Parts) -> Result<Events, Denial> {
+async fn open(context: &Arc<Context>, parts: &Parts) -> Result<Notifications, Denial> {
     let router = &context.protocols.router;
     let caller = identify(context, parts).map_err(|refusal| {
         router.refuse(&nobody(parts), &EVENTS, 0, refusal.code());
@@ -71,7 +68,7 @@ async fn open(context: &Arc<Context>, parts: &Parts) -> Result<Events, Denial> {
     };
     let admitted = router.admit(&caller, &EVENTS, Incoming::default()).map_err(Denial::Refusal)?;
     match agent(context, parts, &caller).await {
-        Ok(agent) => Ok(Events::new(context, parts, caller, agent, permit, admitted)),
+        Ok(agent) => Ok(Notifications::new(context, parts, caller, agent, permit, admitted)),
         Err((status, error)) => {
             admitted.failed(error.code);
             Err(transport(status, error))
@@ -96,39 +93,19 @@ async fn agent(
     found.map_err(|error| (500, error))?.map_err(refused)
 }
 
-fn streamed(parts: &Parts, events: Events) -> HttpResponse {
-    let is_alone = parts.version < Version::HTTP_2;
-    if is_alone && let Some(arrival) = parts.extensions.get::<Arrival>() {
-        arrival.leave_place();
-    }
-    let stream = stream::unfold(events, async |mut events| {
-        let frame = events.next().await?;
-        Some((Ok::<_, Infallible>(frame), events))
-    });
-    let mut response = Body::from_stream(stream).into_response();
-    let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    if is_alone {
-        headers.insert(CONNECTION, HeaderValue::from_static("close"));
-    }
-    response
-}
-
-/// One stream.
-struct Events {
+/// The notifications of one client.
+struct Notifications {
     context: Arc<Context>,
     asker: Asker,
-    opening: Vec<Bytes>,
-    waiting: mpsc::Receiver<Bytes>,
+    waiting: mpsc::Receiver<Push>,
     missed: Arc<AtomicBool>,
     _listening: Listening,
     _permit: OwnedSemaphorePermit,
-    /// Ends with the stream, however that ends.
+    /// Ends with the client, however that ends.
     admitted: Option<Admitted>,
 }
 
-impl Drop for Events {
+impl Drop for Notifications {
     fn drop(&mut self) {
         if let Some(admitted) = self.admitted.take() {
             admitted.done();
@@ -136,7 +113,7 @@ impl Drop for Events {
     }
 }
 
-impl Events {
+impl Notifications {
     fn new(
         context: &Arc<Context>,
         parts: &Parts,
@@ -152,20 +129,14 @@ impl Events {
         let listening = context.protocols.akashik.pushes().listen(move |push| {
             if push.agent_id == agent
                 && push.tenant == tenant
-                && queue.try_send(frame(push)).is_err()
+                && queue.try_send(push.clone()).is_err()
             {
                 flag.store(true, Ordering::Relaxed);
             }
         });
-        // Last first. Nothing is kept for whoever comes back.
-        let mut opening = vec![OPENING];
-        if parts.headers.contains_key("last-event-id") {
-            opening.insert(0, MISSED);
-        }
         Self {
             context: context.clone(),
             asker: Asker::of(parts),
-            opening,
             waiting,
             missed,
             _listening: listening,
@@ -174,28 +145,25 @@ impl Events {
         }
     }
 
-    /// Returns the next bytes; `None` once the daemon stops, or the token is not valid any more.
-    async fn next(&mut self) -> Option<Bytes> {
-        if let Some(frame) = self.opening.pop() {
-            return Some(frame);
-        }
-        let beat = tokio::time::sleep_until(Instant::now() + HEARTBEAT);
-        let next = tokio::select! {
-            biased;
-            () = self.context.stopping.cancelled() => return None,
-            next = self.waiting.recv() => next,
-            () = beat => None,
+    /// Waits for what comes next. Nothing is lost where the wait is given up.
+    async fn next(&mut self) -> Next {
+        // What is missed comes behind what was in the queue when it was full.
+        let is_behind = self.waiting.is_empty() && self.missed.swap(false, Ordering::Relaxed);
+        let next = if is_behind {
+            Next::Missed
+        } else {
+            let beat = tokio::time::sleep_until(Instant::now() + HEARTBEAT);
+            tokio::select! {
+                biased;
+                () = self.context.stopping.cancelled() => return Next::Stops,
+                next = self.waiting.recv() => next.map_or(Next::Stops, Next::Push),
+                () = beat => Next::Beat,
+            }
         };
         // A token that was revoked is in force no longer, here too.
-        self.asker.check(&self.context, &EVENTS).ok()?;
-        // What is missed comes behind what was in the queue when it was full.
-        if self.waiting.is_empty() && self.missed.swap(false, Ordering::Relaxed) {
-            self.opening.push(MISSED);
+        match self.asker.check(&self.context, &EVENTS) {
+            Ok(()) => next,
+            Err(_) => Next::Revoked,
         }
-        Some(next.unwrap_or(BEAT))
     }
-}
-
-fn frame(push: &Push) -> Bytes {
-    Bytes::from(format!("event: {}\nid: {}\ndata: {}\n\n", push.event, push.epoch, push.body))
 }

@@ -70,8 +70,10 @@ pub(super) enum Serves {
     Forget,
     /// Events.
     Events,
-    /// Notifications of Akashik.
+    /// Notifications of Akashik, as server-sent events.
     Notifications,
+    /// The same over a WebSocket.
+    NotificationSocket,
     /// The time of a simulation.
     Clock,
     /// Tokens are listed.
@@ -101,7 +103,7 @@ impl Serves {
             Self::Store => Some(&PUT),
             Self::Forget => Some(&DELETE),
             Self::Events => Some(&EVENTS),
-            Self::Notifications => Some(&akashik::EVENTS),
+            Self::Notifications | Self::NotificationSocket => Some(&akashik::EVENTS),
             Self::Clock => Some(&CLOCK),
             Self::Tokens => Some(&LIST),
             Self::AddToken => Some(&ADD),
@@ -147,6 +149,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
     add(TOKENS, Verb::POST, Serves::AddToken);
     add(&format!("{TOKENS}/{{name}}"), Verb::DELETE, Serves::RevokeToken);
     add("/akashik/v1/events", Verb::GET, Serves::Notifications);
+    add("/akashik/v1/socket", Verb::GET, Serves::NotificationSocket);
     for (verb, path, method) in EXCHANGES {
         add(path, verb.clone(), Serves::Exchange(method));
     }

@@ -148,7 +148,7 @@ fn operation(endpoint: &Endpoint) -> Map {
         map.insert("requestBody", body);
     }
     let mut responses = answers::of(*serves, has_body);
-    if *serves == Serves::Notifications {
+    if matches!(serves, Serves::Notifications | Serves::NotificationSocket) {
         // A protocol refuses in its own form, also where it streams.
         for (status, refused) in exchanges::responses(&akashik::EVENTS) {
             if status != "200" {
@@ -170,6 +170,7 @@ fn name(serves: Serves, verb: &Verb) -> String {
         Serves::Forget => "deleteMemory".to_owned(),
         Serves::Events => "events".to_owned(),
         Serves::Notifications => "akashikEvents".to_owned(),
+        Serves::NotificationSocket => "akashikSocket".to_owned(),
         Serves::Clock if verb == Verb::POST => "postClock".to_owned(),
         Serves::Clock => "putClock".to_owned(),
         Serves::Tokens => "listTokens".to_owned(),
@@ -194,7 +195,7 @@ fn tag(serves: Serves) -> &'static str {
         }
         Serves::Tokens | Serves::AddToken | Serves::RevokeToken => "access",
         Serves::Exchange(row) => row.protocol,
-        Serves::Notifications => akashik::EVENTS.protocol,
+        Serves::Notifications | Serves::NotificationSocket => akashik::EVENTS.protocol,
         Serves::Clock | Serves::Live | Serves::Ready | Serves::Metrics | Serves::Document => {
             "daemon"
         }
@@ -207,6 +208,9 @@ fn summary(serves: Serves, about: &'static About) -> &'static str {
         Serves::Ready => "Says whether the daemon can store and find memories now.",
         Serves::Metrics => "Gives counts and measures, for Prometheus.",
         Serves::Document => "Gives this document.",
+        Serves::NotificationSocket => {
+            "Notifications over a WebSocket: each message is one, as JSON."
+        }
         _ => about.summary,
     }
 }

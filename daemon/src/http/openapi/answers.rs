@@ -77,6 +77,10 @@ fn answers(serves: Serves) -> Vec<(&'static str, Map)> {
             let about = "Server-sent events: the name of an event, the epoch as its id, a notification as JSON.";
             vec![("200", text("text/event-stream", about).into())]
         }
+        Serves::NotificationSocket => {
+            let about = "The connection is a WebSocket from here on.";
+            vec![("101", Answered::new(about).into())]
+        }
         Serves::Exchange(_) => Vec::new(),
         Serves::Live => vec![("200", health("It lives.").into())],
         Serves::Ready => vec![

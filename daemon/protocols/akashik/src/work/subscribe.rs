@@ -70,6 +70,7 @@ pub(crate) fn subscribe(turn: &mut Turn<'_>, mut params: Params<'_>) -> Done {
                 ("subscription_id", subscription.id.as_str().into()),
                 ("subscription", shown(&subscription)),
                 ("events_url", "/akashik/v1/events".into()),
+                ("socket_url", "/akashik/v1/socket".into()),
             ]);
             turn.description = format!("{} subscribes {}", sender.id, subscription.id);
             turn.deltas.push(Delta::Subscription(subscription));
