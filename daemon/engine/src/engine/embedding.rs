@@ -93,6 +93,12 @@ impl Engine {
         Err(Error::query(at, message))
     }
 
+    /// Returns the name of the model that makes vectors; `None` if none are made here.
+    pub fn embedding_model(&self) -> Option<String> {
+        let embedder = self.inner.shared.vectors.backend().embedder;
+        embedder.map(|embedder| embedder.model().name.clone())
+    }
+
     /// Returns the number of versions that no vector was made of yet.
     pub fn unembedded(&self) -> u64 {
         self.inner.shared.vectors.pending.load(Ordering::Relaxed)

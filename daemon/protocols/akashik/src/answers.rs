@@ -17,15 +17,15 @@ fn texts(words: &[&str]) -> Value {
     words.iter().map(|word| Value::from(*word)).collect()
 }
 
-/// Returns `field_capabilities`.
-pub(crate) fn capabilities() -> Value {
+/// Returns `field_capabilities`. `embedding` names what makes the vectors that units are ranked by.
+pub(crate) fn capabilities(embedding: String) -> Value {
     object([
         ("conformance_level", LEVEL.into()),
         ("supported_operations", texts(Operation::WORDS)),
         ("protocol_version", VERSION.into()),
         ("persistence", true.into()),
         ("conflict_strategies", texts(Strategy::WORDS)),
-        ("embedding", meaning::embedding_name().into()),
+        ("embedding", embedding.into()),
         ("token_count", meaning::TOKEN_COUNT.into()),
     ])
 }

@@ -191,7 +191,7 @@ impl Akashik {
                     ("agents", model.registered().count().into()),
                     ("units", model.units.len().into()),
                     ("conflicts", object([("active", model.open_conflicts().into())])),
-                    ("embedding", meaning::embedding_name().into()),
+                    ("embedding", store.embedding().into()),
                     ("token_count", meaning::TOKEN_COUNT.into()),
                 ]),
                 method if *method == AGENTS => work::agents::list(model.agents.values()),

@@ -31,9 +31,10 @@ use serde::de::DeserializeOwned;
 use crate::clock::Clock;
 use crate::failure::Failure;
 use crate::log::{Delta, Entry, Read};
+use crate::meaning;
 use crate::model::Model;
 use crate::names::{self, DEFAULT_TENANT, Sort};
-use crate::turn::{Contents, RobotMemory};
+use crate::turn::{Agreement, Contents, RobotMemory};
 use crate::types::{Conflict, Intent, Source, Unit};
 use crate::words::{MemoryType, Mode, UnitStatus};
 
@@ -402,6 +403,11 @@ impl Store {
         Ok((name.clone(), finished(record)))
     }
 
+    /// Returns the name of what makes the vectors that units are ranked by: the store's model, or hashing.
+    pub(crate) fn embedding(&self) -> String {
+        self.engine.embedding_model().unwrap_or_else(meaning::embedding_name)
+    }
+
     /// Returns a unit of the store, with its content.
     pub(crate) fn unit(&self, id: &str) -> Result<Option<Unit>, Failure> {
         let Some(bytes) = self.engine.get(&self.name(Sort::Unit, id)?)? else { return Ok(None) };
@@ -501,13 +507,18 @@ impl Contents for Shelf<'_> {
         }
     }
 
+    fn embedding(&self) -> String {
+        self.store.embedding()
+    }
+
     fn ranked(
         &self,
         text: &str,
-        f: &mut dyn FnMut(&str, f64) -> ControlFlow<()>,
+        f: &mut dyn FnMut(&str, Agreement) -> ControlFlow<()>,
     ) -> Result<(), Failure> {
         let query = Query {
             text: Some(text.into()),
+            by_meaning: true,
             types: vec![ResourceType::MemoryRecord],
             entities: vec![self.store.name(Sort::Field, "field")?],
             include_expired: true,
@@ -518,9 +529,12 @@ impl Contents for Shelf<'_> {
             ..Query::default()
         };
         self.store.engine.recall_each(&query, |hit| {
-            let score = hit.part(ScorePart::Text).unwrap_or(0.0);
+            let agreement = Agreement {
+                words: hit.part(ScorePart::Text).unwrap_or(0.0),
+                cosine: hit.part(ScorePart::Meaning).filter(|cosine| *cosine > 0.0),
+            };
             match unit_in(&hit.resource, &self.store.tenant) {
-                Ok(Some(unit)) => f(&unit.id, score),
+                Ok(Some(unit)) => f(&unit.id, agreement),
                 _ => ControlFlow::Continue(()),
             }
         })?;
@@ -533,6 +547,7 @@ impl Contents for Shelf<'_> {
         }
         let query = Query {
             text: Some(text.into()),
+            by_meaning: true,
             types: vec![ResourceType::MemoryRecord],
             limit: Some(most * 4),
             touch: false,

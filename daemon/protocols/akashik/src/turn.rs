@@ -60,14 +60,17 @@ pub(crate) trait Contents {
     /// The store cannot give it.
     fn unit(&self, id: &str) -> Result<Option<Unit>, Failure>;
 
-    /// Calls `f` with the agreement of units with some words, in [0, 1], best first.
+    /// Returns the name of what makes the vectors that units are ranked by.
+    fn embedding(&self) -> String;
+
+    /// Calls `f` with the agreement of units with some words, best first.
     ///
     /// # Errors
     /// The store cannot be searched.
     fn ranked(
         &self,
         text: &str,
-        f: &mut dyn FnMut(&str, f64) -> ControlFlow<()>,
+        f: &mut dyn FnMut(&str, Agreement) -> ControlFlow<()>,
     ) -> Result<(), Failure>;
 
     /// Returns the robot's own memories that agree best with some words.
@@ -81,6 +84,15 @@ pub(crate) trait Contents {
     /// # Errors
     /// The store cannot give it.
     fn entry(&self, epoch: u64) -> Result<Option<Entry>, Failure>;
+}
+
+/// The agreement of a unit with some words.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Agreement {
+    /// Words in common, weighed, in [0, 1].
+    pub(crate) words: f64,
+    /// The cosine of the vectors of the store's model; `None` if it has no model, or none of this unit that is near.
+    pub(crate) cosine: Option<f64>,
 }
 
 /// An operation being decided.

@@ -1,5 +1,9 @@
 //! The items of levels 0 and 1, and the outside requests of the reference.
 
+use std::time::Duration;
+
+use omird_embedding::{Embedder, ModelName};
+
 use super::*;
 
 #[test]
@@ -432,4 +436,54 @@ fn a_daemon_that_may_not_write_is_read_beyond_its_lease() {
     assert!(number(&rig.attune("a", ""), "/epoch") > 1_000_001);
     let (status, refused) = rig.ask_in("a", 4, None, "RECORD", &unit("x", ""));
     assert_eq!((status, text(&refused, "/code")), (403, "UNAUTHORIZED"));
+}
+
+/// A model that knows one pair of synonyms.
+struct Synonyms(ModelName);
+
+impl Embedder for Synonyms {
+    fn model(&self) -> &ModelName {
+        &self.0
+    }
+
+    fn embed(&self, text: &str, out: &mut [f32]) -> bool {
+        let has = |words: [&str; 2]| words.iter().any(|word| text.to_lowercase().contains(word));
+        out.copy_from_slice(&[
+            f32::from(has(["cup", "mug"])),
+            0.1,
+            f32::from(has(["door", "gate"])),
+        ]);
+        true
+    }
+}
+
+#[test]
+fn the_model_of_the_store_ranks_what_shares_no_word() {
+    let rig = Rig::new();
+    rig.join(&["a", "b"]);
+    let mug = rig.record("a", "The white mug stands on the shelf.", "");
+    let gate = rig.record("a", "The gate of the yard is open.", "");
+    let first = |wanted: &str| {
+        let seen = rig.attune("b", &format!(r#","interests":["{wanted}"],"recency_weight":0"#));
+        (ids(&seen)[0].to_owned(), text(&seen, "/record/0/relevance_reason").to_owned())
+    };
+    let embedding = |agent: &str| {
+        let joined = rig.register(agent, "planner", 4);
+        text(&joined, "/field_capabilities/embedding").to_owned()
+    };
+    assert_eq!(embedding("c"), "hashed-256-en");
+    let model = ModelName { name: "synonyms".into(), dims: 3, hash: [1; 32] };
+    rig.engine.embed_with(Some(Arc::new(Synonyms(model))));
+    // Vectors come in idle time.
+    let began = Instant::now();
+    while first("cup").0 != mug || first("door").0 != gate {
+        assert!(began.elapsed() < Duration::from_secs(60));
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    for (wanted, unit) in [("cup", &mug), ("door", &gate)] {
+        let (found, why) = first(wanted);
+        assert_eq!(&found, unit, "{wanted}");
+        assert!(why.contains("near in meaning"), "{why}");
+    }
+    assert_eq!(embedding("d"), "synonyms");
 }

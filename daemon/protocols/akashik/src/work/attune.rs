@@ -12,7 +12,7 @@ use crate::meaning;
 use crate::model::{Kept, Model};
 use crate::params::Params;
 use crate::rights::Act;
-use crate::turn::{Done, RobotMemory, Turn, value};
+use crate::turn::{Agreement, Done, RobotMemory, Turn, value};
 use crate::types::Unit;
 use crate::words::{Form, MemoryType, UnitStatus};
 
@@ -259,7 +259,7 @@ fn rounded(score: f64) -> Value {
 pub(crate) struct Ranks {
     vector: omird_text::Embedding,
     /// Agreement with the words, of those units that have some.
-    texts: HashMap<String, f64>,
+    agreements: HashMap<String, Agreement>,
     stems: HashSet<u64>,
     task: Option<String>,
     /// Tasks that the active one depends on, or that depend on it.
@@ -271,10 +271,10 @@ pub(crate) struct Ranks {
 
 impl Ranks {
     fn new(turn: &Turn<'_>, scope: &Scope, query: &str) -> Result<Self, Failure> {
-        let mut texts = HashMap::new();
-        turn.contents.ranked(query, &mut |id, score| {
-            texts.insert(id.to_owned(), score);
-            if texts.len() < MOST_RANKED {
+        let mut agreements = HashMap::new();
+        turn.contents.ranked(query, &mut |id, agreement| {
+            agreements.insert(id.to_owned(), agreement);
+            if agreements.len() < MOST_RANKED {
                 ControlFlow::Continue(())
             } else {
                 ControlFlow::Break(())
@@ -287,7 +287,7 @@ impl Ranks {
                 turn.model.agent(turn.agent_id()).and_then(|agent| agent.current_task_id.as_deref())
             }),
         );
-        ranks.texts = texts;
+        ranks.agreements = agreements;
         ranks.recency_weight = scope.recency_weight;
         Ok(ranks)
     }
@@ -314,7 +314,7 @@ impl Ranks {
         });
         Self {
             vector: meaning::embed(query),
-            texts: HashMap::new(),
+            agreements: HashMap::new(),
             stems: meaning::stems(query).into_iter().collect(),
             task: task.map(str::to_owned),
             near_tasks: near.map(|task| task.id.clone()).collect(),
@@ -336,8 +336,11 @@ impl Ranks {
 
     /// Returns the score of a unit in [0, 1], and its reasons in words.
     fn of(&self, id: &str, kept: &Kept) -> (f64, String) {
-        let meant = self.vector.cosine(&kept.vector).max(0.0);
-        let text = self.texts.get(id).copied().unwrap_or(0.0);
+        let agreement = self.agreements.get(id);
+        // A unit that the model has no vector of yet is compared without it.
+        let hashed = || self.vector.cosine(&kept.vector).max(0.0);
+        let meant = agreement.and_then(|one| one.cosine).unwrap_or_else(hashed);
+        let text = agreement.map_or(0.0, |one| one.words);
         let role = kept.purpose.iter().filter(|stem| self.stems.contains(stem)).count() as f64;
         let role = role / self.stems.len().clamp(1, 4) as f64;
         let task = kept.unit.intent.task_id.as_ref();
