@@ -128,9 +128,12 @@ pub fn run(options: &Options) -> Result<()> {
     Ok(())
 }
 
+/// A name for the table, and what makes the vectors.
+type Backend = (&'static str, Option<Arc<dyn Embedder>>);
+
 /// The embedders to compare.
-fn backends(options: &Options) -> Result<Vec<(&'static str, Option<Arc<dyn Embedder>>)>> {
-    let mut all: Vec<(&'static str, Option<Arc<dyn Embedder>>)> =
+fn backends(options: &Options) -> Result<Vec<Backend>> {
+    let mut all: Vec<Backend> =
         vec![("words", None), ("hashed", Some(Arc::new(Hashed::new(Language::English))))];
     if let Some(dir) = &options.model {
         all.push(("static", Some(Arc::new(StaticModel::open(dir, Language::English)?))));

@@ -24,7 +24,8 @@ fn hashed() -> Option<Arc<dyn Embedder>> {
 
 fn fill(session: &Session) {
     let one = |n: usize| {
-        let what = if n % 2 == 0 { "white mug on the counter" } else { "pallet in the hall" };
+        let what =
+            if n.is_multiple_of(2) { "white mug on the counter" } else { "pallet in the hall" };
         format!(r#"{{"resourceType":"MemoryRecord","id":"m{n}","content":"a {what}, {n}"}}"#)
     };
     let all: Vec<String> = (0..MEMORIES).map(one).collect();

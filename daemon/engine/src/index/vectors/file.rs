@@ -68,13 +68,15 @@ pub(crate) fn block<'a>(rows: impl Iterator<Item = (u64, f32, &'a [i8])>) -> Vec
     bytes
 }
 
+/// A version's number, and its vector.
+pub(crate) type StoredRow = (u64, Vector);
+
 /// A file that was read.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Contents {
     pub(crate) model: ModelName,
     pub(crate) is_given: bool,
-    /// Each row: the version's number, and its vector.
-    pub(crate) rows: Vec<(u64, Vector)>,
+    pub(crate) rows: Vec<StoredRow>,
     /// Bytes up to the end of the last whole block.
     pub(crate) whole: usize,
 }
@@ -106,7 +108,7 @@ pub(crate) fn read(bytes: &[u8]) -> Option<Contents> {
 }
 
 /// The rows of the first block and what follows it; `None` if there is no whole one.
-fn split_block(bytes: &[u8], dims: usize) -> Option<(Vec<(u64, Vector)>, &[u8])> {
+fn split_block(bytes: &[u8], dims: usize) -> Option<(Vec<StoredRow>, &[u8])> {
     let (head, rest) = bytes.split_first_chunk::<BLOCK_HEAD>()?;
     let (crc, count) = head.split_first_chunk::<4>()?;
     let count = u32::from_le_bytes(*count.first_chunk()?) as usize;

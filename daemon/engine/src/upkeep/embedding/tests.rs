@@ -45,7 +45,8 @@ fn put(engine: &Engine, json: &str) {
 fn fill(engine: &Engine) {
     for first in (0..MEMORIES).step_by(100) {
         let one = |n: usize| {
-            let what = if n % 2 == 0 { "white mug on the counter" } else { "pallet in the hall" };
+            let what =
+                if n.is_multiple_of(2) { "white mug on the counter" } else { "pallet in the hall" };
             format!(r#"{{"resourceType":"MemoryRecord","id":"m{n}","content":"a {what}, {n}"}}"#)
         };
         let all: Vec<String> = (first..first + 100).map(one).collect();
@@ -134,7 +135,8 @@ fn vectors_come_back_after_a_start_whatever_became_of_their_files() {
     engine.stop();
     assert_eq!(fs::read(file).unwrap(), whole);
 
-    let harm: [(&str, Box<dyn Fn()>); 5] = [
+    type Harm<'a> = (&'static str, Box<dyn Fn() + 'a>);
+    let harm: [Harm<'_>; 5] = [
         ("lost", Box::new(|| fs::remove_file(file).unwrap())),
         ("cut", Box::new(|| fs::write(file, &whole[..whole.len() / 2]).unwrap())),
         (
