@@ -177,7 +177,8 @@ impl Candidates {
                     && is_neighbour(catalog.doc(one.id), catalog.doc(other.id))
             };
             let near = beside.into_iter().flatten().filter(of).map(|other| self.relevance(other));
-            scores[ScorePart::Neighbours] = near.sum();
+            // A sum of nothing is -0, which a reader would wonder about.
+            scores[ScorePart::Neighbours] = near.fold(0.0, |sum, one| sum + one);
         }
     }
 }

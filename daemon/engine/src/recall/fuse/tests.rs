@@ -125,7 +125,7 @@ fn neighbours_in_time_share_what_they_are_worth() {
     assert_eq!(matches.total, 4);
     assert!((worth(0) - 1.0).abs() < 1e-6, "beside the best");
     assert!((worth(2) - 1.0).abs() < 1e-6, "beside the best, and two hours before another");
-    assert_eq!(worth(3), 0.0, "hours apart");
+    assert!(worth(3) == 0.0 && worth(3).is_sign_positive(), "hours apart: 0, and not -0");
     assert!(worth(1) > 0.9 && worth(1) < 1.1, "two faint ones");
 }
 
