@@ -68,6 +68,11 @@ pub fn run(arguments: Arguments) -> ExitCode {
     };
     if arguments.check {
         let config = running.config();
+        // Nothing else of the configuration is a file that a start cannot do without.
+        if let Err(error) = config.embedding.open(config.settings.language) {
+            eprintln!("omird: {}", ServeError::Model(error));
+            return ExitCode::FAILURE;
+        }
         println!("configuration is good: robot={} data={}", config.robot, config.data.display());
         return ExitCode::SUCCESS;
     }

@@ -194,6 +194,17 @@ impl StaticModel {
         if !(1..=MAX_DIMS).contains(&dims) {
             return Err((TABLE, format!("its rows have {dims} numbers; 1 to {MAX_DIMS} are read")));
         }
+        let mut numbers = vec![0.0_f32; dims];
+        let tells = |row: usize| {
+            numbers.fill(0.0);
+            embeddings.add_row(&files.table, row, 1.0, &mut numbers)
+                && numbers.iter().all(|number| number.is_finite())
+                && numbers.iter().any(|number| *number != 0.0)
+        };
+        if !(0..rows).any(tells) {
+            let message = "no row of its table has a direction: all numbers are 0, or not finite";
+            return Err((TABLE, message.to_owned()));
+        }
         let tokens = tokenizer.largest() as usize + 1;
         // A tokenizer that names a token far away would otherwise make a list of that size.
         let stated =

@@ -1,6 +1,8 @@
 //! Option values: checked once, here, and typed from then on.
 
 use std::fmt;
+use std::fs::File;
+use std::io::Read;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -12,6 +14,8 @@ use super::bad_value::BadValue;
 use crate::ids;
 use crate::instant::When;
 
+/// Bytes of a file with a vector: 4096 numbers in text.
+const MOST_VECTOR: u64 = 256 << 10;
 const SECOND: Duration = Duration::from_secs(1);
 const HOUR: Duration = Duration::from_secs(3600);
 
@@ -115,19 +119,33 @@ impl FromStr for VectorText {
     /// Reads a vector, or the file that `@` names. Brackets around, as those of a JSON array, are left out, so that a file may
     /// hold what `json.dump` writes.
     fn from_str(text: &str) -> Result<Self, BadValue> {
-        let text = match text.strip_prefix('@') {
-            Some(path) => std::fs::read_to_string(path)
-                .map_err(|error| BadValue::other(format!("{path}: {error}")))?,
-            None => text.to_owned(),
-        };
+        let Some(path) = text.strip_prefix('@') else { return Self::of(text) };
+        let of_file = |why: String| BadValue::other(format!("{path}: {why}"));
+        let mut bytes = Vec::new();
+        let file = File::open(path).map_err(|error| of_file(error.to_string()))?;
+        file.take(MOST_VECTOR + 1)
+            .read_to_end(&mut bytes)
+            .map_err(|error| of_file(error.to_string()))?;
+        if bytes.len() as u64 > MOST_VECTOR {
+            return Err(of_file(format!("it has more than {MOST_VECTOR} bytes, and is no vector")));
+        }
+        let text = String::from_utf8(bytes).map_err(|_| of_file("it is no text".to_owned()))?;
+        Self::of(&text).map_err(|why| of_file(why.to_string()))
+    }
+}
+
+impl VectorText {
+    fn of(text: &str) -> Result<Self, BadValue> {
         let text = text.trim();
         let inner = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
         let text: String = inner.unwrap_or(text).split_whitespace().collect();
+        let is_base64 = |c: char| c.is_ascii_alphanumeric() || "+/=".contains(c);
         if text.contains(',') {
             numbers(&text)?;
-        }
-        if text.is_empty() {
-            return Err(BadValue::NoNumber);
+        } else if text.is_empty() || !text.chars().all(is_base64) {
+            return Err(BadValue::Form(
+                "expected numbers with commas, as JSON has them in an array, or base64 of 32-bit floats",
+            ));
         }
         Ok(Self(text))
     }
@@ -390,5 +408,8 @@ mod tests {
         assert!(read("1,,2").is_err());
         assert!(read("@/does/not/exist").unwrap_err().to_string().contains("/does/not/exist"));
         assert!(read("[]").is_err());
+        assert!(read(r#"{"vector": [1]}"#).unwrap_err().to_string().contains("base64"));
+        let endless = read("@/dev/zero").unwrap_err().to_string();
+        assert!(endless.contains("/dev/zero") && endless.contains("bytes"), "{endless}");
     }
 }

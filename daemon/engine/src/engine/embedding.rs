@@ -9,7 +9,7 @@ use omird_embedding::{Embedder, Vector};
 
 use crate::Engine;
 use crate::error::Error;
-use crate::index::vectors::{Space, compare};
+use crate::index::vectors::{MAX_SPACES, Space, compare};
 use crate::recall::query::{Order, Query, QueryVector};
 
 impl Engine {
@@ -74,6 +74,11 @@ impl Engine {
             .map(|space| format!("{} ({} numbers)", space.model().name, space.model().dims));
         let known: Vec<String> = known.collect();
         let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+        let left_out = self.inner.shared.vectors.left_out.load(Ordering::Relaxed);
+        let more = match left_out {
+            0 => String::new(),
+            _ => format!("; {left_out} more are stored, of models beyond the first {MAX_SPACES}"),
+        };
         let (at, message) = if stated.model.name.is_empty() {
             (
                 "model",
@@ -85,7 +90,7 @@ impl Engine {
             (
                 "model",
                 format!(
-                    "no memory has a vector of {dims} numbers of the model {:?}; there are vectors of: {known}",
+                    "no vector of {dims} numbers of the model {:?} is compared; those that are: {known}{more}",
                     stated.model.name
                 ),
             )

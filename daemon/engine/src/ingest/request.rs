@@ -321,14 +321,23 @@ fn normalise_poses(resource: &mut Resource, pointer: &str) -> Result<(), Error> 
     Ok(())
 }
 
-/// Checks every vector that the resource carries.
+/// Checks every vector that the resource carries: one of each model.
 fn check_vectors(resource: &Resource, pointer: &str) -> Result<(), Error> {
+    let mut models: Vec<String> = Vec::new();
     for (index, extension) in resource.extensions().iter().enumerate() {
         if extension.url == EMBEDDING_URL {
-            Given::from_extension(extension).map_err(|fault| {
-                let at = format!("{pointer}/extension/{index}{}", fault.pointer);
-                Error::at(Code::InvalidResource, at, fault.reason)
-            })?;
+            let refused = |at: &str, reason: String| {
+                let at = format!("{pointer}/extension/{index}{at}");
+                Error::at(Code::InvalidResource, at, reason)
+            };
+            let given = Given::from_extension(extension)
+                .map_err(|fault| refused(fault.pointer, fault.reason))?;
+            if models.contains(&given.model) {
+                let reason =
+                    format!("there is a vector of {:?} already; one of each model", given.model);
+                return Err(refused("/valueJson/model", reason));
+            }
+            models.push(given.model);
         }
     }
     Ok(())

@@ -3,21 +3,25 @@
 //! A client only listens here: it asks by POST. What it sends ends the connection, with the reason.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket, WebSocketUpgrade, close_code};
 use axum::extract::{FromRequestParts, Request, State};
 use axum::response::Response as HttpResponse;
 use bytes::Bytes;
-use hyper::StatusCode;
+use hyper::header::{HeaderValue, SEC_WEBSOCKET_VERSION};
 
 use super::{MISSED, Next, Notifications, denial, open};
-use crate::engine::Code;
+use crate::engine::{Code, Error};
 use crate::http::Context;
 use crate::http::answer::Refused;
 use crate::http::connection::Arrival;
+use crate::router::Denial;
 
 /// Bytes of a message that a client may send. It has nothing to say but the end.
 const MOST_BYTES: usize = 4096;
+/// Time for the answer to a close to leave.
+const CLOSING: Duration = Duration::from_secs(5);
 /// Pings without an answer after which a client is taken for gone.
 const MOST_UNANSWERED: u32 = 2;
 
@@ -32,9 +36,15 @@ pub(in crate::http) async fn listen(
     };
     let upgrade = match WebSocketUpgrade::from_request_parts(&mut parts, &()).await {
         Ok(upgrade) => upgrade.max_message_size(MOST_BYTES).max_frame_size(MOST_BYTES),
-        Err(_) => {
-            let message = "this path is a WebSocket; GET /akashik/v1/events gives the same as server-sent events";
-            return Err(Refused::new(StatusCode::BAD_REQUEST, Code::InvalidQuery, message));
+        Err(rejection) => {
+            let message = format!(
+                "no WebSocket of version 13 is asked for: {}; GET /akashik/v1/events gives the same as server-sent events",
+                rejection.body_text()
+            );
+            let error = Error::new(Code::InvalidQuery, message);
+            let mut response = denial(&context, Denial::Transport { status: 400, error })?;
+            response.headers_mut().insert(SEC_WEBSOCKET_VERSION, HeaderValue::from_static("13"));
+            return Ok(response);
         }
     };
     if let Some(arrival) = parts.extensions.get::<Arrival>() {
@@ -70,8 +80,16 @@ async fn serve(mut socket: WebSocket, mut notifications: Notifications) {
                     let why = "nothing is taken here; ask by POST /akashik/v1/<operation>";
                     return close(socket, close_code::UNSUPPORTED, why).await;
                 }
-                // A close is answered when it is read.
-                Some(Ok(Message::Close(_)) | Err(_)) | None => return,
+                // The answer to a close is sent where the next message is waited for, and none comes.
+                Some(Ok(Message::Close(_))) => {
+                    let _ = tokio::time::timeout(CLOSING, socket.recv()).await;
+                    return;
+                }
+                Some(Err(error)) => {
+                    tracing::debug!(%error, "a WebSocket is closed");
+                    return close(socket, close_code::PROTOCOL, "this is not as RFC 6455 has it").await;
+                }
+                None => return,
             },
         };
         // A client that takes nothing for long is cut off by `pace`.
