@@ -516,8 +516,8 @@ def socket_refuses(robot, agent):
     connection = http.client.HTTPConnection(robot.host, int(robot.port), timeout=60)
     connection.request("GET", "/akashik/v1/socket", headers={"Authorization": f"Bearer {robot.tokens[agent]}"})
     answer = connection.getresponse()
-    same(answer.status, 400)
-    assert "/akashik/v1/events" in answer.read().decode()
+    same((answer.status, answer.headers["sec-websocket-version"]), (400, "13"))
+    assert "/akashik/v1/events" in json.loads(answer.read())["message"]
     connection.close()
     with socket(robot, agent) as messages:
         messages.send("hello")
@@ -527,6 +527,9 @@ def socket_refuses(robot, agent):
         except ConnectionClosed as closed:
             same(closed.rcvd.code, 1003)
             assert "POST" in closed.rcvd.reason
+    with socket(robot, agent) as messages:
+        messages.close()
+    same(messages.close_code, 1000)
 
 
 @item("L2-7", "L3-8", "A7")
