@@ -71,9 +71,15 @@ fn a_cut_while_vectors_are_written_costs_only_vectors() {
         let session = Session::open(&disk, &clock).unwrap();
         fill(&session);
         // From here on only vectors are written, and what a stop leaves.
-        disk.cut_at(disk.operations() + cut);
+        let at = disk.operations() + cut;
+        disk.cut_at(at);
         session.embed_with(hashed());
-        wait_for_all(&session, "before the cut");
+        // Whoever makes them rests for a minute after a fault of the disk.
+        let began = Instant::now();
+        while vectors(&session) != MEMORIES as u64 && disk.operations() < at {
+            assert!(began.elapsed() < Duration::from_secs(60), "{} vectors", vectors(&session));
+            std::thread::sleep(Duration::from_millis(2));
+        }
         drop(session);
         for seed in [ONLY_SYNCED, EVERYTHING, 100 + cut] {
             let card = disk.survivors(seed);
