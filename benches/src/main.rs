@@ -14,6 +14,7 @@ mod experience;
 mod http;
 mod life;
 mod machine;
+mod meaning;
 mod measure;
 mod memory;
 mod options;
@@ -44,6 +45,9 @@ fn main() -> ExitCode {
         Some(http::NAME) => finish(http::run(&http::Options::parse_from(std::env::args().skip(1)))),
         Some(compass::NAME) => {
             finish(compass::run(&compass::Options::parse_from(std::env::args().skip(1))))
+        }
+        Some(meaning::NAME) => {
+            finish(meaning::run(&meaning::Options::parse_from(std::env::args().skip(1))))
         }
         Some(experience::NAME) => {
             finish(experience::run(&experience::Options::parse_from(std::env::args().skip(1))))

@@ -61,6 +61,11 @@ impl Words {
         Self { words, cumulative, function: FUNCTION.split_whitespace().count() }
     }
 
+    /// The number of words.
+    pub fn len(&self) -> u16 {
+        self.words.len() as u16
+    }
+
     /// Draws a word as a text would use it; gives its rank.
     pub fn draw(&self, random: &mut Random) -> u16 {
         let at = random.unit();

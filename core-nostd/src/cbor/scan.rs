@@ -76,7 +76,8 @@ fn entries(bytes: &[u8]) -> Result<Vec<MapEntry<'_>>, DecodeError> {
             "not a map; an object is expected here",
         ));
     };
-    let mut entries = Vec::new();
+    // A header may state any number; more than a few dozen are rare.
+    let mut entries = Vec::with_capacity(len.unwrap_or(0).min(32));
     while more(&mut cursor, len, entries.len()) {
         let key_start = cursor.at;
         let key = read::key(&mut cursor)?;

@@ -18,4 +18,4 @@ pub use self::embedder::{Embedder, ModelName};
 pub use self::given::{EMBEDDING_URL, Given, GivenFault, MAX_DIMS, parse_vector};
 pub use self::hashed::Hashed;
 pub use self::model::{ModelError, StaticModel};
-pub use self::vector::{Bits, Vector, dot};
+pub use self::vector::{Bits, Probe, Vector};

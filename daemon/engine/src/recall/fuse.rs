@@ -30,23 +30,31 @@ const STRONG_WORDS: f64 = 0.5;
 const STRONG_COSINE: f64 = 0.5;
 /// Share of the relevance of a match that what it is related to has.
 const SPREAD: f64 = 0.5;
+/// The parts that are decided here.
+const DECIDED: [ScorePart; 4] =
+    [ScorePart::Text, ScorePart::Meaning, ScorePart::Neighbours, ScorePart::Related];
+/// What a sum of nine parts may differ by if it is added in another order.
+const ROUNDING: f64 = 1e-12;
 /// Longest time between neighbours; microseconds.
 const SAME_HOUR: i64 = 3_600_000_000;
 
 /// A version that matches by words, by meaning, by a relationship, or by several of them.
+///
+/// There may be as many as there are memories, so they are small: what they hold was computed in single precision, or is
+/// a bound.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Candidate {
     pub(super) id: DocId,
     /// Agreement with the words.
-    pub(super) text: f64,
+    pub(super) text: f32,
     /// The cosine; 0 for one that does not reach the floor.
-    pub(super) cosine: f64,
+    cosine: f32,
     /// The relevance of what a relationship leads here from; 0 for none.
-    related: f64,
+    related: f32,
     /// True if it has too little of the words, does not reach the floor, and nothing leads here.
     pub(super) is_hidden: bool,
     /// The relevance of its neighbours, at most.
-    near: f64,
+    near: f32,
     /// True if it matches not by words alone, so that its filters were compared already.
     pub(super) is_accepted: bool,
 }
@@ -71,6 +79,8 @@ pub(super) struct Candidates {
     pub(super) weights: Weights,
     /// True if some that are near may be missing.
     pub(super) is_approximate: bool,
+    /// The most that all parts together bring that are not decided here, with what sums in another order may differ.
+    most_of_others: f64,
     /// Relevance by part, as the weights have it.
     per_text: f64,
     per_cosine: f64,
@@ -117,6 +127,7 @@ impl Candidates {
             all,
             weights: Weights::of(query),
             is_approximate,
+            most_of_others: 0.0,
             per_text: per(words, t_max),
             per_cosine: per(1.0 - words, c_max),
         };
@@ -128,6 +139,9 @@ impl Candidates {
             (ScorePart::Neighbours, neighbours * share),
             (ScorePart::Related, spread * scale * share),
         ]);
+        let others = ScorePart::ALL.into_iter().filter(|part| !DECIDED.contains(part));
+        candidates.most_of_others =
+            others.map(|part| candidates.weights.of_part(part)).sum::<f64>() + ROUNDING;
         if neighbours > 0.0 {
             candidates.look_at_neighbours();
         }
@@ -138,7 +152,7 @@ impl Candidates {
         if candidate.is_hidden {
             return 0.0;
         }
-        self.per_text * candidate.text + self.per_cosine * candidate.cosine
+        self.per_text * f64::from(candidate.text) + self.per_cosine * f64::from(candidate.cosine)
     }
 
     /// Notes the most that neighbours can bring: those recorded right before and after, whatever they are.
@@ -151,7 +165,8 @@ impl Candidates {
             let next = next.map_or(0.0, |next| self.relevance(next));
             let last = before.filter(|(id, _)| id + 1 == one.id).map_or(0.0, |(_, last)| last);
             if let Some(one) = self.all.get_mut(at) {
-                one.near = last + next;
+                // Rounded up: it is a bound.
+                one.near = ((last + next) as f32).next_up();
             }
             before = Some((one.id, own));
         }
@@ -159,10 +174,21 @@ impl Candidates {
 
     /// The parts of a candidate's score that this decides, with all that neighbours can bring at most.
     pub(super) fn most(candidate: &Candidate, scores: &mut Scores) {
-        scores[ScorePart::Text] = candidate.text;
-        scores[ScorePart::Meaning] = candidate.cosine;
-        scores[ScorePart::Neighbours] = candidate.near;
-        scores[ScorePart::Related] = candidate.related;
+        scores[ScorePart::Text] = candidate.text.into();
+        scores[ScorePart::Meaning] = candidate.cosine.into();
+        scores[ScorePart::Neighbours] = candidate.near.into();
+        scores[ScorePart::Related] = candidate.related.into();
+    }
+
+    /// The most that a candidate's score can be, whatever its other parts are.
+    #[inline]
+    pub(super) fn most_score(&self, candidate: &Candidate) -> f64 {
+        let of = |part, value: f32| self.weights.of_part(part) * f64::from(value);
+        of(ScorePart::Text, candidate.text)
+            + of(ScorePart::Meaning, candidate.cosine)
+            + of(ScorePart::Neighbours, candidate.near)
+            + of(ScorePart::Related, candidate.related)
+            + self.most_of_others
     }
 
     /// The same with what neighbours bring: those of the same source and hour.
@@ -235,16 +261,20 @@ fn related(
 /// Candidates by meaning and by relationships, ascending.
 fn beside_words(near: Vec<Near>, related: Vec<(DocId, f64)>) -> Vec<Candidate> {
     let by_meaning = near.into_iter().map(|(id, cosine)| Candidate {
-        cosine: f64::from(cosine).max(0.0),
+        cosine: cosine.max(0.0),
         is_accepted: true,
         ..Candidate::bare(id)
     });
     let by_relation = related.into_iter().map(|(id, related)| Candidate {
-        related,
+        related: related as f32,
         is_accepted: true,
         ..Candidate::bare(id)
     });
     let mut all: Vec<Candidate> = by_meaning.chain(by_relation).collect();
+    // One list by itself has no doubles, and rows lie in order unless some were made later.
+    if all.is_sorted_by(|a, b| a.id < b.id) {
+        return all;
+    }
     all.sort_unstable_by_key(|one| one.id);
     all.dedup_by(|one, kept| {
         let is_same = one.id == kept.id;
@@ -266,7 +296,7 @@ fn merge(
 ) -> (Vec<Candidate>, f64) {
     let mut all = Vec::with_capacity(beside.len());
     let mut rest = beside.into_iter().peekable();
-    let mut t_max = 0.0_f64;
+    let mut t_max = 0.0;
     propose_words(catalog, resolved, &mut |id, text| {
         while let Some(other) = rest.next_if(|other| other.id < id) {
             all.push(other);
@@ -275,7 +305,7 @@ fn merge(
             is_hidden: resolved.is_hidden(),
             ..Candidate::bare(id)
         });
-        one.text = text;
+        one.text = text as f32;
         // The best match decides, so only what may be the best is compared with the filters here.
         if text > t_max && (one.is_accepted || filter.accepts(catalog, id).is_some()) {
             t_max = text;

@@ -3,6 +3,7 @@
 //! An index may propose too much, never too little: every candidate is compared with every filter afterwards. A new
 //! kind of index is one more [`Proposer`] in [`PROPOSERS`].
 
+use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::ops::Bound;
 
@@ -89,6 +90,11 @@ trait Proposer: Sync {
         resolved: &ResolvedQuery<'_>,
         f: &mut dyn FnMut(DocId, f64),
     );
+
+    /// All candidates of one that narrows, where they lie in ascending order, each once, so that they need not be copied.
+    fn ascending<'c>(&self, _: &'c Catalog, _: &Query) -> Option<&'c [DocId]> {
+        None
+    }
 }
 
 /// All indexes, the preferred one of each role first.
@@ -136,18 +142,24 @@ pub(super) fn propose_words(
 }
 
 /// All versions that may match, ascending; `None` if nothing narrows.
-pub(super) fn narrowed(catalog: &Catalog, resolved: &ResolvedQuery<'_>) -> Option<Vec<DocId>> {
+pub(super) fn narrowed<'c>(
+    catalog: &'c Catalog,
+    resolved: &ResolvedQuery<'_>,
+) -> Option<Cow<'c, [DocId]>> {
     let narrowing = PROPOSERS.iter().filter(|one| one.role() == Role::Narrows);
     narrowing
         .filter(|one| one.applies(resolved.query))
         .map(|one| {
+            if let Some(ids) = one.ascending(catalog, resolved.query) {
+                return Cow::Borrowed(ids);
+            }
             let mut ids = Vec::new();
             one.propose(catalog, resolved, &mut |id, _| ids.push(id));
             ids.sort_unstable();
             ids.dedup();
-            ids
+            Cow::Owned(ids)
         })
-        .reduce(|a, b| intersection(&a, &b))
+        .reduce(|a, b| Cow::Owned(intersection(&a, &b)))
 }
 
 fn propose_all(catalog: &Catalog, resolved: &ResolvedQuery<'_>, f: &mut dyn FnMut(DocId, f64)) {
@@ -166,7 +178,7 @@ fn propose_all(catalog: &Catalog, resolved: &ResolvedQuery<'_>, f: &mut dyn FnMu
                 }
             });
         }
-        (None, Some(narrowed)) => narrowed.into_iter().for_each(|id| f(id, 0.0)),
+        (None, Some(narrowed)) => narrowed.iter().for_each(|id| f(*id, 0.0)),
         (None, None) => {
             if let Some(listing) = first(query, |role| role == Role::Lists) {
                 listing.propose(catalog, resolved, f);
@@ -243,6 +255,12 @@ impl Proposer for Mentions {
         for entity in &query.entities {
             catalog.mentioning(&RefKey::of(entity)).iter().for_each(|&id| f(id, 0.0));
         }
+    }
+
+    fn ascending<'c>(&self, catalog: &'c Catalog, query: &Query) -> Option<&'c [DocId]> {
+        let [entity] = &query.entities[..] else { return None };
+        let ids = catalog.mentioning(&RefKey::of(entity));
+        ids.is_sorted_by(|a, b| a < b).then_some(ids)
     }
 }
 

@@ -202,7 +202,7 @@ pub struct Query {
     pub after: Option<Moment>,
     /// Questions about all matches.
     pub asks: Asks,
-    /// False if `total` may be a lower bound.
+    /// False if `total` may be a lower bound: then what cannot reach the page need not be compared with the filters.
     pub exact_total: bool,
     /// The order of the hits.
     pub order: Order,

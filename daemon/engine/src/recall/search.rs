@@ -12,7 +12,7 @@ use super::score::{Weights, proximity};
 use super::tally::Tally;
 use super::texts::{Check, Verdicts};
 use super::walk::{bare, walk};
-use crate::index::catalog::Catalog;
+use crate::index::catalog::{Catalog, ReadPoint};
 use crate::index::doc::DocId;
 use crate::index::scores::{ScorePart, Scores};
 use crate::index::text::{Docs, TextQuery};
@@ -30,7 +30,7 @@ pub(crate) struct Matches {
     pub words: Option<TextQuery>,
     /// The weights, where words and meaning share one.
     pub weights: Option<Weights>,
-    /// True if some matches may be missing, in `total` too.
+    /// True if `total` may be too low, and some matches may be missing where long vectors were compared by their signs.
     pub is_approximate: bool,
     /// Answers about all matches, if any were asked.
     pub tally: Option<Tally>,
@@ -117,6 +117,13 @@ fn select(
     let prunes = check.is_none() && is_words_only(query) && catalog.score_bounds.hold_at(at);
     let ranked = ranked_part(query);
     let by_score = query.order == Order::Score;
+    // What cannot reach the page is not even counted.
+    let skips = !query.exact_total
+        && by_score
+        && query.read_point() == ReadPoint::Now
+        && pass.all.is_none()
+        && catalog.score_bounds.hold_at(at);
+    let mut has_skipped = false;
     let is_plain = |id: DocId| prunes && catalog.score_bounds.of(id).is_plain;
     let fused = Candidates::of(catalog, &resolved, query, filter, &is_plain);
     if fused.is_none() && query.vector.is_some() && !query.has_words() {
@@ -127,16 +134,29 @@ fn select(
     let mut look = |id: DocId, proposed: f64, at_fused: Option<usize>| {
         let candidate = at_fused.and_then(|at| fused.as_ref()?.all.get(at));
         let is_hidden = candidate.map_or_else(|| resolved.is_hidden(), |one| one.is_hidden);
-        if prunes {
+        if prunes || skips {
             let bound = catalog.score_bounds.of(id);
-            let mut most = bound.scores();
-            match candidate {
-                Some(candidate) => Candidates::most(candidate, &mut most),
-                None => most[ScorePart::Text] = proposed,
-            }
-            if bound.is_plain && weights.score(&most) < best.threshold() {
-                total += 1;
-                hidden += u64::from(is_hidden);
+            let least = best.threshold();
+            let is_beyond = || {
+                if let (Some(fused), Some(candidate)) = (&fused, candidate)
+                    && fused.most_score(candidate) < least
+                {
+                    return true;
+                }
+                let mut most = bound.scores();
+                most[ScorePart::Proximity] = 1.0;
+                match candidate {
+                    Some(candidate) => Candidates::most(candidate, &mut most),
+                    None => most[ScorePart::Text] = proposed,
+                }
+                weights.score(&most) < least
+            };
+            if bound.is_plain && is_beyond() {
+                if prunes {
+                    total += 1;
+                    hidden += u64::from(is_hidden);
+                }
+                has_skipped |= !prunes;
                 return;
             }
         }
@@ -191,11 +211,13 @@ fn select(
         }
     };
     match &fused {
-        Some(fused) => (0..).zip(&fused.all).for_each(|(at, one)| look(one.id, one.text, Some(at))),
+        Some(fused) => {
+            (0..).zip(&fused.all).for_each(|(at, one)| look(one.id, f64::from(one.text), Some(at)))
+        }
         None => propose(catalog, &resolved, &mut |id, proposed| look(id, proposed, None)),
     }
     let page = best.page(offset);
-    let is_approximate = fused.as_ref().is_some_and(|fused| fused.is_approximate);
+    let is_approximate = has_skipped || fused.as_ref().is_some_and(|fused| fused.is_approximate);
     let weights = fused.map(|fused| fused.weights);
     Matches {
         page,

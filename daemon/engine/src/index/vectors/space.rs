@@ -2,7 +2,7 @@
 
 use std::collections::BinaryHeap;
 
-use omird_embedding::{Bits, ModelName, Vector, dot};
+use omird_embedding::{Bits, ModelName, Probe, Vector};
 
 use crate::index::doc::DocId;
 
@@ -147,26 +147,35 @@ impl Space {
         if vector.values.len() != dims {
             return found;
         }
+        let probe = Probe::of(vector);
         if signs_first && self.has_signs() {
             for (block, row) in self.alike(vector, within, passes) {
                 let Some(block) = self.blocks.get(block) else { continue };
                 let values = &block.values[row * dims..(row + 1) * dims];
-                let cosine = dot(values, &vector.values) as f32 * vector.scale * block.scales[row];
+                let cosine = probe.cosine(values, block.scales[row]);
                 if cosine >= floor {
                     found.push((block.docs[row], cosine));
                 }
             }
             return found;
         }
-        let is_within = |doc: &DocId| within.is_none_or(|docs| docs.binary_search(doc).is_ok());
+        let Some(within) = within else {
+            let mut cosines = Vec::with_capacity(BLOCK_ROWS);
+            for block in &self.blocks {
+                probe.cosines(&block.values, &block.scales, &mut cosines);
+                let near = block.docs.iter().zip(&cosines).filter(|(_, cosine)| **cosine >= floor);
+                found.extend(near.filter(|(doc, _)| passes(**doc)).map(|(doc, one)| (*doc, *one)));
+            }
+            return found;
+        };
         for block in &self.blocks {
             let values = block.values.chunks_exact(dims);
             for ((doc, scale), values) in block.docs.iter().zip(&block.scales).zip(values) {
                 // What narrows is asked first where it is few; a comparison of numbers is cheaper than a filter.
-                if within.is_some() && !is_within(doc) {
+                if within.binary_search(doc).is_err() {
                     continue;
                 }
-                let cosine = dot(values, &vector.values) as f32 * vector.scale * *scale;
+                let cosine = probe.cosine(values, *scale);
                 if cosine >= floor && passes(*doc) {
                     found.push((*doc, cosine));
                 }
