@@ -49,7 +49,7 @@ impl Store {
         search: &Search,
     ) -> Result<(Vec<Kept<S>>, usize), Failure> {
         let mut all = Vec::new();
-        let total = self.each(search, |bytes, _| {
+        let total = self.each(search, true, |bytes, _| {
             if let Some(kept) = decode::<S>(bytes, UNSEEN)?
                 && kept.state.identity().0 == self.tenant()
             {
@@ -73,7 +73,7 @@ impl Store {
         search: &Search,
         mut f: impl FnMut(Sketch),
     ) -> Result<(), Failure> {
-        self.each(search, |bytes, text| {
+        self.each(search, false, |bytes, text| {
             if let Some(sketch) = Sketch::of(bytes, text)?
                 && sketch.memory.tenant == self.tenant()
             {
@@ -84,10 +84,12 @@ impl Store {
         Ok(())
     }
 
-    /// Calls `f` with the bytes of each record that a search finds, and its agreement with the words.
+    /// Calls `f` with the bytes of each record that a search finds, and its agreement with the words. Returns the number of
+    /// records that match in all; a lower bound unless `exact_total`.
     fn each(
         &self,
         search: &Search,
+        exact_total: bool,
         mut f: impl FnMut(Vec<u8>, f64) -> Result<(), Failure>,
     ) -> Result<usize, Failure> {
         if search.handles.is_empty() {
@@ -106,6 +108,7 @@ impl Store {
             limit: search.most,
             touch: false,
             explain: search.text.is_some(),
+            exact_total,
             ..Query::default()
         };
         let mut failed = None;

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use omir_core::cbor;
-use omir_core::decode::Limits;
+use omir_core::cbor::{self, MapEntry};
+use omir_core::decode::{DecodeError, Limits};
 use omir_core::extension::COMPASS_URL;
 use omir_core::instant::Timestamp;
 use omir_core::value::{Map, Value};
@@ -30,18 +30,30 @@ pub(crate) struct Sketch {
 impl Sketch {
     /// Reads a record. `None` if it holds no memory.
     pub(super) fn of(bytes: Vec<u8>, text: f64) -> Result<Option<Self>, Failure> {
-        let value = cbor::from_slice(&bytes, &Limits::default()).map_err(|error| {
+        let read = Self::read(&bytes, text).map_err(|error| {
             Failure::internal(format!("a stored record cannot be read: {error}"))
         })?;
-        let Some(memory) = held(&value).and_then(memory) else { return Ok(None) };
-        let decay = |name: &str| value.get("decay").and_then(|decay| decay.get(name));
-        let accesses = decay("accessCount").and_then(Value::as_u64).unwrap_or(0);
-        let used = decay("lastAccess").filter(|_| accesses > 0).and_then(Value::as_str);
-        let last_access = used.and_then(|at| Timestamp::parse(at).ok());
-        let content = value.get("content").and_then(Value::as_str).unwrap_or_default().to_owned();
-        let until = value.get("validUntil").and_then(Value::as_str);
-        let valid_until = until.and_then(|at| Timestamp::parse(at).ok());
-        Ok(Some(Self { memory, content, accesses, last_access, valid_until, text, bytes }))
+        Ok(read.map(|sketch| Self { bytes, ..sketch }))
+    }
+
+    /// Reads what is needed of a record, and steps over the rest.
+    fn read(bytes: &[u8], text: f64) -> Result<Option<Self>, DecodeError> {
+        let record = Members::of(bytes)?;
+        let Some(extensions) = record.bytes_of("extension") else { return Ok(None) };
+        let Some(memory) = memory(extensions)? else { return Ok(None) };
+        let decay = record.value("decay")?;
+        let of_decay = |name: &str| decay.as_ref().and_then(|decay| decay.get(name));
+        let accesses = of_decay("accessCount").and_then(Value::as_u64).unwrap_or(0);
+        let used = of_decay("lastAccess").filter(|_| accesses > 0).and_then(Value::as_str);
+        Ok(Some(Self {
+            memory,
+            content: record.text("content")?.unwrap_or_default(),
+            accesses,
+            last_access: used.and_then(|at| Timestamp::parse(at).ok()),
+            valid_until: record.text("validUntil")?.and_then(|at| Timestamp::parse(&at).ok()),
+            text,
+            bytes: Vec::new(),
+        }))
     }
 
     /// Reads all of it.
@@ -51,54 +63,115 @@ impl Sketch {
     }
 }
 
-/// Returns the state in the extension of a record.
-fn held(record: &Value) -> Option<&Map> {
-    let extensions = record.get("extension")?.as_array()?;
-    let urls = |one: &&Value| one.get("url").and_then(Value::as_str) == Some(COMPASS_URL);
-    let states = extensions.iter().filter(urls).filter_map(|one| one.get("valueJson")?.as_object());
-    let is_memory = |state: &&Map| state.get("is").and_then(Value::as_str) == Some(Memory::IS);
-    states.into_iter().find(is_memory)
+/// A map whose members are decoded when they are asked for.
+struct Members<'b> {
+    bytes: &'b [u8],
+    entries: Vec<MapEntry<'b>>,
 }
 
-fn memory(state: &Map) -> Option<Memory> {
-    let text = |name: &str| state.get(name).and_then(Value::as_str).map(str::to_owned);
-    let flag = |name: &str| state.get(name).and_then(Value::as_bool);
-    let is_some =
-        |name: &str| state.get(name).and_then(Value::as_array).is_some_and(|list| !list.is_empty());
-    let stage = |name: &str| StageType::by_name(name);
-    let shares = state.get("stage_relevance_map").and_then(Value::as_object);
-    let shares = shares.into_iter().flat_map(Map::iter);
-    let shares = shares.filter_map(|(name, share)| Some((stage(name)?, share.as_f64()?)));
-    Some(Memory {
-        tenant: text("tenant")?,
-        memory_id: text("memory_id")?,
-        agent_id: text("agent_id")?,
-        task_id: text("task_id"),
-        memory_type: MemoryType::by_name(state.get("memory_type")?.as_str()?)?,
-        timestamp: text("timestamp")?,
+impl<'b> Members<'b> {
+    fn of(bytes: &'b [u8]) -> Result<Self, DecodeError> {
+        Ok(Self { bytes, entries: cbor::map_entries(bytes)?.collect() })
+    }
+
+    fn bytes_of(&self, name: &str) -> Option<&'b [u8]> {
+        let entry = self.entries.iter().find(|entry| entry.key == name)?;
+        self.bytes.get(entry.value_range.clone())
+    }
+
+    fn value(&self, name: &str) -> Result<Option<Value>, DecodeError> {
+        let bytes = self.bytes_of(name);
+        bytes.map(|bytes| cbor::from_slice(bytes, &Limits::default())).transpose()
+    }
+
+    /// Returns a string. `None` if there is none, or something else.
+    fn text(&self, name: &str) -> Result<Option<String>, DecodeError> {
+        Ok(match self.value(name)? {
+            Some(Value::Text(text)) => Some(text),
+            _ => None,
+        })
+    }
+
+    fn flag(&self, name: &str) -> Result<Option<bool>, DecodeError> {
+        Ok(self.value(name)?.as_ref().and_then(Value::as_bool))
+    }
+}
+
+/// Reads the memory in the extensions of a record.
+fn memory(extensions: &[u8]) -> Result<Option<Memory>, DecodeError> {
+    for item in cbor::array_items(extensions)? {
+        let extension = Members::of(&extensions[item])?;
+        if extension.text("url")?.as_deref() != Some(COMPASS_URL) {
+            continue;
+        }
+        let Some(state) = extension.bytes_of("valueJson") else { continue };
+        // What is no map is nobody's state.
+        let Ok(state) = Members::of(state) else { continue };
+        if state.text("is")?.as_deref() == Some(Memory::IS) {
+            return memory_of(&state);
+        }
+    }
+    Ok(None)
+}
+
+/// Reads the members of a state that a score depends on. `None` if one of those is missing that every memory has.
+fn memory_of(state: &Members<'_>) -> Result<Option<Memory>, DecodeError> {
+    let share =
+        |name: &str| Ok::<_, DecodeError>(state.value(name)?.as_ref().and_then(Value::as_f64));
+    let memory_type = state.text("memory_type")?.and_then(|name| MemoryType::by_name(&name));
+    let stage_type = state.text("stage_type")?.and_then(|name| StageType::by_name(&name));
+    let shares = state.value("stage_relevance_map")?;
+    let shares = shares.as_ref().and_then(Value::as_object).into_iter().flat_map(Map::iter);
+    let shares =
+        shares.filter_map(|(name, share)| Some((StageType::by_name(name)?, share.as_f64()?)));
+    let actions = state.value("actions")?;
+    let has_actions = actions.as_ref().and_then(Value::as_array).is_some_and(|all| !all.is_empty());
+    let (Some(tenant), Some(memory_id), Some(agent_id), Some(timestamp)) = (
+        state.text("tenant")?,
+        state.text("memory_id")?,
+        state.text("agent_id")?,
+        state.text("timestamp")?,
+    ) else {
+        return Ok(None);
+    };
+    let (Some(memory_type), Some(relevance_score), Some(is_critical), Some(archived)) = (
+        memory_type,
+        share("relevance_score")?,
+        state.flag("is_critical")?,
+        state.flag("archived")?,
+    ) else {
+        return Ok(None);
+    };
+    Ok(Some(Memory {
+        tenant,
+        memory_id,
+        agent_id,
+        task_id: state.text("task_id")?,
+        memory_type,
+        timestamp,
         summary: String::new(),
         entities: Vec::new(),
         facts: Vec::new(),
         keywords: Vec::new(),
         related_memory_ids: Vec::new(),
         parent_memory_id: None,
-        relevance_score: state.get("relevance_score")?.as_f64()?,
-        is_critical: flag("is_critical")?,
-        criticality_reason: text("criticality_reason"),
+        relevance_score,
+        is_critical,
+        criticality_reason: state.text("criticality_reason")?,
         is_decided: false,
-        stage_id: text("stage_id"),
-        stage_type: state.get("stage_type").and_then(Value::as_str).and_then(stage),
+        stage_id: state.text("stage_id")?,
+        stage_type,
         stage_relevance_map: shares.collect::<BTreeMap<StageType, f64>>(),
         // A score asks if there are any.
-        actions: if is_some("actions") { vec![String::new()] } else { Vec::new() },
+        actions: if has_actions { vec![String::new()] } else { Vec::new() },
         outcome: None,
-        success: flag("success"),
-        corrects: text("corrects"),
-        archived: flag("archived")?,
+        success: state.flag("success")?,
+        corrects: state.text("corrects")?,
+        archived,
         trace_id: None,
         interventions: 0,
         effectiveness: 0.0,
         successes: 0,
         success_uses: 0,
-    })
+    }))
 }

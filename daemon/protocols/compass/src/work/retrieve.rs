@@ -19,7 +19,7 @@ use crate::words::{MemoryType, StageType};
 use crate::work::shown;
 
 /// Candidates of each origin. Among them the order is exact.
-const MOST_CANDIDATES: usize = 300;
+const MOST_CANDIDATES: usize = 100;
 /// Errors of a task that memories are held against.
 const MOST_ERRORS: usize = 20;
 /// Similarity from which on a critical memory has to do with the question.
