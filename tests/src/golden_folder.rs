@@ -4,6 +4,8 @@
 //! engine on a copy of it must answer, one fact a line. A set holds what one build wrote: [`lives::ALL`] wrote the
 //! newest. Sets are never altered; a change of a format adds one, as the README.md there says.
 
+pub mod akashik;
+mod asks;
 pub mod lives;
 pub mod protocols;
 
@@ -80,7 +82,7 @@ impl Golden {
         root().join(&self.set).join(format!("{}.answers", self.name))
     }
 
-    /// The file with the replies of the protocols, of the life that is lived by way of them.
+    /// The file with the replies of the protocols, of a life that is lived by way of them.
     pub fn replies(&self) -> PathBuf {
         root().join(&self.set).join(format!("{}.replies", self.name))
     }

@@ -7,12 +7,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use omird::engine::{Change, Encoding};
+use omird::engine::{Change, Encoding, Engine};
 use omird::store::format::keys;
 use omird::store::{DeviceKey, device_key};
 use omird_tests::golden_folder::{
-    self, Golden, asked_at, but_counts, clock_at, compare, files, found, lives, open, pack,
-    protocols,
+    self, Golden, akashik, asked_at, but_counts, clock_at, compare, files, found, lives, open,
+    pack, protocols,
 };
 use omird_tests::session::{DAWN, Session, TestClock};
 
@@ -76,22 +76,35 @@ fn every_golden_folder_is_answered_from_as_it_was_written() {
     all.iter().for_each(check);
 }
 
+/// Makes the replies of an engine.
+type Replies = fn(&Engine) -> String;
+/// Compares kept replies, named for what they are of, with those of an engine.
+type Compare = fn(&str, &str, &Engine);
+
+/// The lives by way of protocols.
+const LIVED: [(&str, Replies, Compare); 2] = [
+    (protocols::NAME, protocols::replies, protocols::compare),
+    (akashik::NAME, akashik::replies, akashik::compare),
+];
+
 #[test]
 fn what_protocols_stored_is_told_as_it_was() {
     let all = golden_folder::all().expect("the golden folders are listed");
-    let lived: Vec<&Golden> = all.iter().filter(|golden| golden.name == protocols::NAME).collect();
-    assert!(!lived.is_empty(), "a life by way of the protocols is kept");
-    for golden in lived {
-        let what = format!("{}/{}", golden.set, golden.name);
-        let data = tempfile::tempdir().expect("a folder");
-        golden.unpack(data.path()).unwrap_or_else(|error| panic!("{what}: {error}"));
-        let asked = fs::read_to_string(golden.answers()).expect("there are answers");
-        let kept = fs::read_to_string(golden.replies()).expect("there are replies");
-        let session = open_at(data.path(), asked_at(&asked));
-        protocols::compare(&what, &kept, &session);
-        // And from a segment.
-        session.seal_now(std::time::Duration::from_secs(60)).expect("the disk is good");
-        protocols::compare(&format!("{what}, sealed"), &kept, &session);
+    for (name, _, compare) in LIVED {
+        let lived: Vec<&Golden> = all.iter().filter(|golden| golden.name == name).collect();
+        assert!(!lived.is_empty(), "a life by way of {name} is kept");
+        for golden in lived {
+            let what = format!("{}/{}", golden.set, golden.name);
+            let data = tempfile::tempdir().expect("a folder");
+            golden.unpack(data.path()).unwrap_or_else(|error| panic!("{what}: {error}"));
+            let asked = fs::read_to_string(golden.answers()).expect("there are answers");
+            let kept = fs::read_to_string(golden.replies()).expect("there are replies");
+            let session = open_at(data.path(), asked_at(&asked));
+            compare(&what, &kept, &session);
+            // And from a segment.
+            session.seal_now(std::time::Duration::from_secs(60)).expect("the disk is good");
+            compare(&format!("{what}, sealed"), &kept, &session);
+        }
     }
 }
 
@@ -116,7 +129,8 @@ fn this_build_writes_the_newest_set_byte_for_byte() {
     let all = golden_folder::all().expect("the golden folders are listed");
     let newest = all.last().expect("there is a set").set.clone();
     // What a protocol writes may grow: its replies are compared instead.
-    let is_compared = |name: &str| name != lives::INDEXED && name != protocols::NAME;
+    let is_lived = |name: &str| LIVED.iter().any(|(lived, ..)| *lived == name);
+    let is_compared = |name: &str| name != lives::INDEXED && !is_lived(name);
     for (name, _) in lives::ALL.iter().filter(|(name, _)| is_compared(name)) {
         let golden = Golden { set: newest.clone(), name: (*name).to_owned() };
         let kept = tempfile::tempdir().expect("a folder");
@@ -182,8 +196,8 @@ fn write_a_set() {
         golden.unpack(data.path()).unwrap_or_else(|error| panic!("{name}: {error}"));
         let session = open_at(data.path(), micros);
         fs::write(golden.answers(), found(&session, micros)).expect("it is written");
-        if name == protocols::NAME {
-            fs::write(golden.replies(), protocols::replies(&session)).expect("it is written");
+        if let Some((_, replies, _)) = LIVED.iter().find(|(lived, ..)| *lived == name) {
+            fs::write(golden.replies(), replies(&session)).expect("it is written");
         }
     }
 }

@@ -20,7 +20,7 @@ use omird::engine::{
 use omird::store::format::{segment, wal};
 use omird::store::{backup, device_key};
 
-use super::{open, protocols};
+use super::{akashik, open, protocols};
 use crate::session::{Session, TestClock};
 
 /// Lives a life in a data folder. The clock stands at its end afterwards.
@@ -34,7 +34,7 @@ pub const BACKUP: &str = "backup";
 pub const INDEXED: &str = "indexed";
 
 /// All lives, by name.
-pub const ALL: [(&str, Life); 9] = [
+pub const ALL: [(&str, Life); 10] = [
     ("log", log),
     ("segments", segments),
     (INDEXED, indexed),
@@ -44,6 +44,7 @@ pub const ALL: [(&str, Life); 9] = [
     ("damaged", damaged),
     (BACKUP, backed_up),
     (protocols::NAME, protocols::life),
+    (akashik::NAME, akashik::life),
 ];
 
 const MINUTE: Duration = Duration::from_secs(60);
