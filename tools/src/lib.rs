@@ -18,6 +18,7 @@
 //! | [`instant`] | how moments and spans of time are read and written |
 //! | [`serial`], [`interrupt`] | how a daemon on a serial line is asked, and left in order |
 //! | [`socket`] | how a daemon on this machine is asked by its owner |
+//! | `port`, `tls` | how a server of HTTP is reached by its URL |
 //! | [`table`], [`progress`], [`output`] | what a terminal, a pipe and a script get to see |
 //! | [`error`] | what went wrong, and the exit code it means |
 
@@ -35,11 +36,13 @@ pub mod meant;
 pub mod output;
 pub mod parcels;
 pub mod patience;
+mod port;
 pub mod progress;
 pub mod selector;
 pub mod serial;
 pub mod socket;
 pub mod table;
+mod tls;
 pub mod trajectory;
 
 use std::process::ExitCode;

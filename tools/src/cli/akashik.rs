@@ -58,6 +58,10 @@ pub struct ConformanceArgs {
     #[arg(long, value_name = "URL", required_unless_present = "zenoh")]
     pub url: Option<String>,
 
+    /// The authorities of the certificate of https, in PEM; these alone are trusted
+    #[arg(long, value_name = "FILE", requires = "url")]
+    pub ca: Option<PathBuf>,
+
     /// The key of an endpoint over Zenoh, found by --connect; with --url both are asked
     #[arg(long, value_name = "KEY")]
     pub zenoh: Option<String>,

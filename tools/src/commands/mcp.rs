@@ -6,7 +6,6 @@
 mod endpoint;
 mod message;
 mod stream;
-mod tls;
 
 use std::cell::RefCell;
 use std::collections::HashMap;

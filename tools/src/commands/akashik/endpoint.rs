@@ -1,5 +1,6 @@
 //! An Akashik endpoint, over HTTP, over Zenoh, or both.
 
+use std::path::Path;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -11,13 +12,13 @@ use hyper_util::rt::TokioIo;
 use omir_core::decode::Limits;
 use omir_core::json;
 use omir_core::value::Value;
-use tokio::net::TcpStream;
 use zenoh::Wait as _;
 use zenoh::bytes::Encoding;
 
 use crate::cli::{ConformanceArgs, Globals};
 use crate::client::Client;
 use crate::error::{Error, Result};
+use crate::port::Port;
 
 /// Bytes of an answer.
 const MOST_BYTES: usize = 16 << 20;
@@ -47,8 +48,7 @@ pub(super) struct Endpoint {
 
 struct Http {
     runtime: tokio::runtime::Runtime,
-    authority: String,
-    path: String,
+    port: Port,
 }
 
 impl Endpoint {
@@ -57,7 +57,8 @@ impl Endpoint {
     /// # Errors
     /// A URL that is none; no daemon over Zenoh.
     pub(super) fn open(globals: &Globals, args: &ConformanceArgs) -> Result<Self> {
-        let http = args.url.as_deref().map(Http::of).transpose()?;
+        let ca = args.ca.as_deref();
+        let http = args.url.as_deref().map(|url| Http::of(url, ca)).transpose()?;
         let zenoh = match &args.zenoh {
             Some(key) => Some((Client::open_as(globals, None)?, key.clone())),
             None => None,
@@ -163,18 +164,11 @@ fn decoded(bytes: &[u8]) -> std::result::Result<Value, String> {
 type Sender = hyper::client::conn::http1::SendRequest<Full<Bytes>>;
 
 impl Http {
-    fn of(url: &str) -> Result<Self> {
-        let rest = url.strip_prefix("http://").ok_or_else(|| {
-            Error::Usage(format!(
-                "{url}: a URL begins with http:// here; for TLS put a proxy before it"
-            ))
-        })?;
-        let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
-        let authority =
-            if authority.contains(':') { authority.to_owned() } else { format!("{authority}:80") };
+    fn of(url: &str, ca: Option<&Path>) -> Result<Self> {
+        let port = Port::of(url, ca, None)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|why| Error::Unreachable(format!("no runtime: {why}")))?;
-        Ok(Self { runtime, authority, path: format!("/{}", path.trim_end_matches('/')) })
+        Ok(Self { runtime, port })
     }
 
     fn ask(
@@ -206,15 +200,15 @@ impl Http {
         token: Option<&str>,
         body: &str,
     ) -> Result<(Sender, Response<Incoming>)> {
-        let stream = TcpStream::connect(&self.authority).await.map_err(|why| self.lost(&why))?;
+        let stream = self.port.connect().await.map_err(|why| self.unreached(&why))?;
         let shaken = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await;
         let (mut sender, connection) = shaken.map_err(|why| self.lost(&why))?;
         // It ends with the sender.
         tokio::spawn(connection);
         let mut request = Request::builder()
             .method(verb)
-            .uri(format!("{}/{path}", self.path))
-            .header(HOST, &self.authority)
+            .uri(format!("{}/{path}", self.port.path))
+            .header(HOST, &self.port.authority)
             .header(ACCEPT, "application/json, text/event-stream")
             .header(CONTENT_TYPE, "application/json");
         if let Some(token) = token {
@@ -226,7 +220,15 @@ impl Http {
         Ok((sender, response))
     }
 
+    fn unreached(&self, why: &std::io::Error) -> Error {
+        match self.port.tls.as_ref().and_then(|tls| tls.fault(why)) {
+            Some(fault) => self.lost(&fault),
+            None => self.lost(why),
+        }
+    }
+
     fn lost(&self, why: &dyn std::fmt::Display) -> Error {
-        Error::Unreachable(format!("http://{}{}: {why}", self.authority, self.path))
+        let scheme = if self.port.tls.is_some() { "https" } else { "http" };
+        Error::Unreachable(format!("{scheme}://{}{}: {why}", self.port.authority, self.port.path))
     }
 }

@@ -1,4 +1,4 @@
-//! TLS of the bridge: whom it trusts, and what a handshake that fails means.
+//! TLS of a client of HTTP: whom it trusts, and what a handshake that fails means.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -20,13 +20,13 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The certificate that is shown, and its key, as files in PEM.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Shown<'a> {
-    pub(super) certificate: &'a Path,
-    pub(super) key: &'a Path,
+pub(crate) struct Shown<'a> {
+    pub(crate) certificate: &'a Path,
+    pub(crate) key: &'a Path,
 }
 
 /// The client's side of TLS to one host, whose certificate must bear its name.
-pub(super) struct Tls {
+pub(crate) struct Tls {
     connector: TlsConnector,
     host: ServerName<'static>,
     authorities: PathBuf,
@@ -37,7 +37,7 @@ impl Tls {
     ///
     /// # Errors
     /// A file cannot be read or does not hold what it should, or `host` is neither a name nor an address.
-    pub(super) fn of(host: &str, authorities: &Path, shown: Option<Shown<'_>>) -> Result<Self> {
+    pub(crate) fn of(host: &str, authorities: &Path, shown: Option<Shown<'_>>) -> Result<Self> {
         let holds = "the certificate of the authority that signed the daemon's";
         let mut roots = RootCertStore::empty();
         for certificate in certificates(authorities, holds)? {
@@ -72,7 +72,7 @@ impl Tls {
     ///
     /// # Errors
     /// The other end speaks no TLS, is not who it should be, or does not answer.
-    pub(super) async fn over(&self, stream: TcpStream) -> io::Result<TlsStream<TcpStream>> {
+    pub(crate) async fn over(&self, stream: TcpStream) -> io::Result<TlsStream<TcpStream>> {
         let handshake = self.connector.connect(self.host.clone(), stream);
         tokio::time::timeout(PATIENCE, handshake).await.unwrap_or_else(|_| {
             let why = format!("no TLS handshake within {} s", PATIENCE.as_secs());
@@ -81,7 +81,7 @@ impl Tls {
     }
 
     /// The fault of a handshake, with what to do; `None` for what is no fault of TLS.
-    pub(super) fn fault(&self, why: &io::Error) -> Option<String> {
+    pub(crate) fn fault(&self, why: &io::Error) -> Option<String> {
         let fault = cause(why)?;
         let authorities = self.authorities.display();
         let host = self.host.to_str();
