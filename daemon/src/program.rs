@@ -4,6 +4,7 @@ mod arguments;
 mod data_folder;
 mod error;
 mod identities;
+mod memory_folder;
 mod neighbours;
 mod rebuild;
 mod reloading;
@@ -19,6 +20,7 @@ use clap::Parser;
 pub use self::arguments::Arguments;
 use self::data_folder::FolderError;
 use self::error::{DataFault, ServeError};
+use self::memory_folder::Vanishing;
 use self::neighbours::{Beside, Neighbours};
 use self::rebuild::Rebuild;
 use self::signals::Signals;
@@ -111,8 +113,9 @@ fn serve(mut running: Running, arguments: &Arguments, logs: &Logs) -> Result<(),
     let in_data = |fault| ServeError::Data { folder: data.clone(), fault };
     let in_folder = |error: FolderError| in_data(DataFault::Folder(error));
     data_folder::make(data).map_err(in_folder)?;
+    let _vanishing = arguments.memory_only.then(|| Vanishing(data.clone()));
     // Named for this very start, whoever the folder belongs to.
-    let is_named = arguments.data.is_some();
+    let is_named = arguments.data.is_some() || arguments.memory_only;
     if !is_named && !config.settings.read_only {
         data_folder::check_owner(data, &Host::ask()).map_err(in_folder)?;
     }
@@ -134,6 +137,7 @@ fn serve(mut running: Running, arguments: &Arguments, logs: &Logs) -> Result<(),
         simulated: simulated.clone(),
         compass: config.compass.clone(),
         model: model_of(config),
+        is_memory_only: arguments.memory_only,
     };
     let clock: Arc<dyn Clock> = match simulated {
         Some(simulated) => simulated,

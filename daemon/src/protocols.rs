@@ -43,6 +43,8 @@ pub struct ProtocolSettings {
     pub compass: CompassSettings,
     /// The way to a model, where one is configured.
     pub model: Option<ModelPath>,
+    /// True if all is gone at a stop, which a protocol may have to say.
+    pub is_memory_only: bool,
 }
 
 /// The way to a model.
@@ -155,6 +157,7 @@ impl Protocols {
             simulated,
             compass,
             model,
+            is_memory_only,
         } = settings;
         let omir = Omir::new(engine.clone(), robot);
         let omir = match simulated {
@@ -165,6 +168,7 @@ impl Protocols {
         let manifesto = Manifesto::new(engine.clone(), manifesto_keys, manifesto);
         let compass = Compass::new(engine, compass, model.map(|path| path.0));
         let akashik = Akashik::new(engine);
+        let akashik = if is_memory_only { akashik.without_persistence() } else { akashik };
         let exchanges: Arc<[Arc<dyn Exchange>]> = Arc::new([
             Arc::new(experiences),
             Arc::new(manifesto),

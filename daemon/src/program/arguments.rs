@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Parser;
 
+use super::memory_folder;
 use crate::config::reload::Running;
 use crate::config::{self, Config, Host, Invalid, Origin};
 use crate::service::Mode;
@@ -30,6 +31,9 @@ pub struct Arguments {
     /// Data folder
     #[arg(long, value_name = "DIR", env = "OMIRD_DATA")]
     pub data: Option<PathBuf>,
+    /// Keep all in memory, for tests: nothing is written to a card, and all is gone at the stop
+    #[arg(long, conflicts_with = "data")]
+    pub memory_only: bool,
     /// Name of this robot, the second part of every key
     #[arg(long, value_name = "NAME", env = "OMIRD_ROBOT")]
     pub robot: Option<String>,
@@ -82,7 +86,8 @@ impl Arguments {
 
     /// Puts the arguments over the keys of the file.
     pub(super) fn onto(self, file: &mut config::file::File) {
-        file.data = self.data.or(file.data.take());
+        let in_memory = self.memory_only.then(memory_folder::path);
+        file.data = in_memory.or(self.data).or(file.data.take());
         file.robot = self.robot.or(file.robot.take());
         if !self.listen.is_empty() || !self.connect.is_empty() {
             let named = |endpoints: Vec<String>| (!endpoints.is_empty()).then_some(endpoints);

@@ -6,26 +6,34 @@ use crate::envelope::VERSION;
 use crate::failure::Failure;
 use crate::log::object;
 use crate::meaning;
-use crate::turn::value;
+use crate::turn::{Contents, value};
 use crate::types::{Agent, Conflict};
 use crate::words::{Operation, Strategy};
 
 /// The level that is declared here and in `docs/akashik.md`.
-pub(crate) const LEVEL: u32 = 3;
+const LEVEL: u32 = 3;
+/// The level that is declared where nothing outlives a stop: every higher one begins with units that do.
+const LEVEL_IN_MEMORY: u32 = 0;
 
 fn texts(words: &[&str]) -> Value {
     words.iter().map(|word| Value::from(*word)).collect()
 }
 
-/// Returns `field_capabilities`. `embedding` names what makes the vectors that units are ranked by.
-pub(crate) fn capabilities(embedding: String) -> Value {
+/// Returns the level that is declared.
+pub(crate) fn level(persists: bool) -> u32 {
+    if persists { LEVEL } else { LEVEL_IN_MEMORY }
+}
+
+/// Returns `field_capabilities`.
+pub(crate) fn capabilities(contents: &dyn Contents) -> Value {
+    let persists = contents.persists();
     object([
-        ("conformance_level", LEVEL.into()),
+        ("conformance_level", level(persists).into()),
         ("supported_operations", texts(Operation::WORDS)),
         ("protocol_version", VERSION.into()),
-        ("persistence", true.into()),
+        ("persistence", persists.into()),
         ("conflict_strategies", texts(Strategy::WORDS)),
-        ("embedding", embedding.into()),
+        ("embedding", contents.embedding().into()),
         ("token_count", meaning::TOKEN_COUNT.into()),
     ])
 }

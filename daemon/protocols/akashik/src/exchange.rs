@@ -35,6 +35,8 @@ pub struct Akashik {
     engine: Engine,
     fields: Arc<Mutex<HashMap<String, Arc<Field>>>>,
     pushes: Pushes,
+    /// False if all is gone at a stop.
+    persists: bool,
 }
 
 /// Returns who asks, as far as a field decides by it.
@@ -56,7 +58,14 @@ pub(crate) fn who(caller: &Caller) -> Who {
 impl Akashik {
     /// Returns the protocol over `engine`.
     pub fn new(engine: &Engine) -> Self {
-        Self { engine: engine.clone(), fields: Arc::default(), pushes: Pushes::default() }
+        let (fields, pushes) = (Arc::default(), Pushes::default());
+        Self { engine: engine.clone(), fields, pushes, persists: true }
+    }
+
+    /// Declares that nothing outlives a stop: level 0, whatever else is offered.
+    #[must_use]
+    pub fn without_persistence(self) -> Self {
+        Self { persists: false, ..self }
     }
 
     /// Returns a new id.
@@ -74,7 +83,8 @@ impl Akashik {
         let tenant = tenant.unwrap_or(DEFAULT_TENANT);
         let mut fields = self.fields.lock();
         let made = || {
-            let store = Store { engine: self.engine.clone(), tenant: tenant.to_owned() };
+            let (engine, tenant) = (self.engine.clone(), tenant.to_owned());
+            let store = Store { engine, tenant, persists: self.persists };
             Arc::new(Field::new(store, self.pushes.clone()))
         };
         fields.entry(tenant.to_owned()).or_insert_with(made).clone()
@@ -185,7 +195,7 @@ impl Akashik {
             };
             let answer = match method {
                 method if *method == STATUS => object([
-                    ("conformance_level", answers::LEVEL.into()),
+                    ("conformance_level", answers::level(store.persists).into()),
                     ("protocol_version", crate::envelope::VERSION.into()),
                     ("epoch", epoch.into()),
                     ("agents", model.registered().count().into()),

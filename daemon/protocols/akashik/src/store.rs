@@ -48,6 +48,8 @@ const EVIDENCE: f64 = 10.0;
 pub(crate) struct Store {
     pub(crate) engine: Engine,
     pub(crate) tenant: String,
+    /// False if all is gone at a stop.
+    pub(crate) persists: bool,
 }
 
 /// What a batch writes.
@@ -509,6 +511,10 @@ impl Contents for Shelf<'_> {
 
     fn embedding(&self) -> String {
         self.store.embedding()
+    }
+
+    fn persists(&self) -> bool {
+        self.store.persists
     }
 
     fn ranked(

@@ -63,6 +63,9 @@ pub(crate) trait Contents {
     /// Returns the name of what makes the vectors that units are ranked by.
     fn embedding(&self) -> String;
 
+    /// Returns false if all is gone at a stop.
+    fn persists(&self) -> bool;
+
     /// Calls `f` with the agreement of units with some words, best first.
     ///
     /// # Errors

@@ -25,6 +25,7 @@ pub(crate) fn run(globals: &Globals, args: &DaemonArgs) -> Result<()> {
     let status = omird::program::run(omird::program::Arguments {
         config: args.config.clone(),
         data: Some(args.data.clone()),
+        memory_only: false,
         robot: globals.robot.clone(),
         listen: vec![args.listen.clone()],
         connect: Vec::new(),

@@ -36,7 +36,7 @@ pub(crate) fn register(turn: &mut Turn<'_>, mut params: Params<'_>) -> Done {
         let reason = format!("this field does not offer {}", missing.join(", "));
         let rejected = object([
             ("status", "rejected".into()),
-            ("field_capabilities", answers::capabilities(turn.contents.embedding())),
+            ("field_capabilities", answers::capabilities(turn.contents)),
             ("rejection_reason", reason.into()),
         ]);
         return Ok((200, rejected));
@@ -57,7 +57,7 @@ pub(crate) fn register(turn: &mut Turn<'_>, mut params: Params<'_>) -> Done {
     let answer = object([
         ("status", "registered".into()),
         ("agent", answers::agent(&agent)),
-        ("field_capabilities", answers::capabilities(turn.contents.embedding())),
+        ("field_capabilities", answers::capabilities(turn.contents)),
     ]);
     turn.description = format!("agent {id} joined as {role}");
     turn.deltas.push(Delta::Agent(agent));
