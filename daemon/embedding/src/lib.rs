@@ -1,21 +1,27 @@
 //! Texts made into vectors: the seam, and the backends that need no runtime.
 //!
-//! The engine knows the trait [`Embedder`] and nothing of models. All of it is pure but [`StaticModel::open`], which reads a
-//! folder once. Nothing panics, whatever bytes a model or a client brings.
+//! The engine knows the trait [`Embedder`] and nothing of models. All of it is pure but what opens a model, which reads a folder
+//! once. Nothing panics, whatever bytes a model or a client brings.
 
 #![warn(unreachable_pub)]
 
 mod categories;
 mod embedder;
+mod folder;
 mod given;
 mod hashed;
 mod model;
+#[cfg(feature = "onnx")]
+mod onnx;
 mod safetensors;
 mod vector;
 mod wordpiece;
 
 pub use self::embedder::{Embedder, ModelName};
+pub use self::folder::ModelError;
 pub use self::given::{EMBEDDING_URL, Given, GivenFault, MAX_DIMS, parse_vector};
 pub use self::hashed::Hashed;
-pub use self::model::{ModelError, StaticModel};
+pub use self::model::StaticModel;
+#[cfg(feature = "onnx")]
+pub use self::onnx::OnnxModel;
 pub use self::vector::{Bits, Probe, Vector};

@@ -9,41 +9,20 @@
 //! The table stays in memory as it lies in the file.
 
 use std::collections::BTreeMap;
-use std::fmt;
-use std::fs::File;
-use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use omird_text::{Language, is_stop_word, words};
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
 use crate::embedder::{Embedder, ModelName};
+use crate::folder::{ModelError, TokenFiles, name_of, plain_name, read, read_optional};
 use crate::given::MAX_DIMS;
 use crate::safetensors::{Tensor, tensors};
 use crate::wordpiece::WordPiece;
 
-/// Largest file of a model that is read.
-const MAX_FILE: u64 = 2 << 30;
 /// Most tokens of a text that count, as in the library.
 const MAX_TOKENS: usize = 512;
-
-/// A model that cannot be used: which file, and why.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ModelError {
-    /// The file or folder.
-    pub path: PathBuf,
-    /// The reason.
-    pub reason: String,
-}
-
-impl fmt::Display for ModelError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.path.display(), self.reason)
-    }
-}
-
-impl std::error::Error for ModelError {}
 
 /// A model in memory.
 pub struct StaticModel {
@@ -67,24 +46,12 @@ struct Config {
     normalize: bool,
 }
 
-#[derive(Deserialize)]
-struct TokenizerConfig {
-    #[serde(default = "lowers")]
-    do_lower_case: bool,
-}
-
-fn lowers() -> bool {
-    true
-}
-
 /// The bytes of a model's files; `None` for one that is not there.
 #[derive(Debug, Clone, Default)]
 struct Files {
     table: Vec<u8>,
-    tokenizer: Option<Vec<u8>>,
-    vocabulary: Option<Vec<u8>>,
+    tokens: TokenFiles,
     config: Option<Vec<u8>>,
-    tokenizer_config: Option<Vec<u8>>,
 }
 
 impl StaticModel {
@@ -94,11 +61,6 @@ impl StaticModel {
     /// If a file is missing, damaged or of a kind that is not read. The message says which and why.
     pub fn open(dir: &Path, language: Language) -> Result<Self, ModelError> {
         let table_path = dir.join("model.safetensors");
-        let optional = |name: &str| match read(&dir.join(name)) {
-            Ok(bytes) => Ok(Some(bytes)),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(ModelError { path: dir.join(name), reason: error.to_string() }),
-        };
         let table = read(&table_path).map_err(|error| {
             let reason = match error.kind() {
                 std::io::ErrorKind::NotFound => {
@@ -110,15 +72,10 @@ impl StaticModel {
         })?;
         let files = Files {
             table,
-            tokenizer: optional("tokenizer.json")?,
-            vocabulary: optional("vocab.txt")?,
-            config: optional("config.json")?,
-            tokenizer_config: optional("tokenizer_config.json")?,
+            tokens: TokenFiles::read(dir)?,
+            config: read_optional(dir, "config.json")?,
         };
-        let named = dir.canonicalize().ok();
-        let named = named.as_deref().unwrap_or(dir).file_name().map(|name| name.to_string_lossy());
-        let name = named.map_or_else(|| "model".to_owned(), |name| plain_name(&name));
-        Self::of(name, files, language)
+        Self::of(name_of(dir), files, language)
             .map_err(|(file, reason)| ModelError { path: dir.join(file), reason })
     }
 
@@ -134,9 +91,8 @@ impl StaticModel {
     ) -> Result<Self, ModelError> {
         let files = Files {
             table: table.to_vec(),
-            tokenizer: Some(tokenizer.to_vec()),
+            tokens: TokenFiles { tokenizer: Some(tokenizer.to_vec()), ..TokenFiles::default() },
             config: Some(config.to_vec()),
-            ..Files::default()
         };
         Self::of(plain_name(name), files, Language::English)
             .map_err(|(file, reason)| ModelError { path: file.into(), reason })
@@ -148,10 +104,10 @@ impl StaticModel {
         hash.update(language.code());
         let all = [
             Some(&files.table),
-            files.tokenizer.as_ref(),
-            files.vocabulary.as_ref(),
+            files.tokens.tokenizer.as_ref(),
+            files.tokens.vocabulary.as_ref(),
             files.config.as_ref(),
-            files.tokenizer_config.as_ref(),
+            files.tokens.config.as_ref(),
         ];
         for file in all {
             let bytes = file.map_or(&[][..], Vec::as_slice);
@@ -164,23 +120,7 @@ impl StaticModel {
             }
             None => Config::default(),
         };
-        let tokenizer = match (&files.tokenizer, &files.vocabulary) {
-            (Some(bytes), _) => {
-                WordPiece::from_json(bytes).map_err(|error| ("tokenizer.json", error.0))?
-            }
-            (None, Some(bytes)) => {
-                let lowers = files.tokenizer_config.as_deref().map(serde_json::from_slice);
-                let lowers: TokenizerConfig = lowers
-                    .transpose()
-                    .map_err(|error| ("tokenizer_config.json", error.to_string()))?
-                    .unwrap_or(TokenizerConfig { do_lower_case: true });
-                WordPiece::from_vocabulary(bytes, lowers.do_lower_case)
-                    .map_err(|error| ("vocab.txt", error.0))?
-            }
-            (None, None) => {
-                return Err(("tokenizer.json", "it is not there, and no vocab.txt either".into()));
-            }
-        };
+        let tokenizer = files.tokens.word_piece()?;
         let mut found: BTreeMap<String, Tensor> =
             tensors(&files.table).map_err(|error| (TABLE, error.to_string()))?;
         let embeddings = found
@@ -301,23 +241,4 @@ impl Embedder for StaticModel {
         let text = if telling.is_empty() { text } else { &telling };
         self.encode(text, out) && out.iter().all(|number| number.is_finite())
     }
-}
-
-/// Reads a file that is no larger than [`MAX_FILE`].
-fn read(path: &Path) -> std::io::Result<Vec<u8>> {
-    let file = File::open(path)?;
-    let length = file.metadata()?.len();
-    if length > MAX_FILE {
-        return Err(std::io::Error::other(format!("{length} bytes are more than {MAX_FILE}")));
-    }
-    let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or(0));
-    file.take(MAX_FILE).read_to_end(&mut bytes)?;
-    Ok(bytes)
-}
-
-/// The name of a model as clients may state it: what they may not is an underscore.
-fn plain_name(name: &str) -> String {
-    let plain = |c: char| if c.is_ascii_alphanumeric() || "._-/".contains(c) { c } else { '_' };
-    let name: String = name.chars().take(128).map(plain).collect();
-    if name.is_empty() { "model".to_owned() } else { name }
 }

@@ -227,8 +227,26 @@ impl WordPiece {
         }
     }
 
+    /// The number of a token that is added, such as `[CLS]`, or of the vocabulary.
+    #[cfg(feature = "onnx")]
+    pub(crate) fn id_of(&self, token: &str) -> Option<u32> {
+        let added = self.added.iter().find(|one| one.content == token).map(|one| one.id);
+        added.or_else(|| self.vocabulary.get(token).copied())
+    }
+
     /// Calls `f` with each token of a text, the unknown one left out, until it returns false.
     pub(crate) fn tokens(&self, text: &str, f: &mut dyn FnMut(u32) -> bool) {
+        self.each(text, &mut |token| token.is_none_or(&mut *f));
+    }
+
+    /// Calls `f` with each token of a text, the unknown one too, until it returns false.
+    #[cfg(feature = "onnx")]
+    pub(crate) fn tokens_and_unknown(&self, text: &str, f: &mut dyn FnMut(u32) -> bool) {
+        self.each(text, &mut |token| token.or(self.unknown).is_none_or(&mut *f));
+    }
+
+    /// Calls `f` with each token of a text, `None` for the unknown one, until it returns false.
+    fn each(&self, text: &str, f: &mut dyn FnMut(Option<u32>) -> bool) {
         let mut rest = text;
         while !rest.is_empty() {
             let next = self.added.iter().filter_map(|one| {
@@ -243,7 +261,7 @@ impl WordPiece {
             if !before.is_empty() && !self.split(before, f) {
                 return;
             }
-            if Some(id) != self.unknown && !f(id) {
+            if !f(Some(id).filter(|_| Some(id) != self.unknown)) {
                 return;
             }
             rest = found.get(length..).unwrap_or("");
@@ -251,7 +269,7 @@ impl WordPiece {
     }
 
     /// The tokens of a part without added ones; returns false if `f` did.
-    fn split(&self, part: &str, f: &mut dyn FnMut(u32) -> bool) -> bool {
+    fn split(&self, part: &str, f: &mut dyn FnMut(Option<u32>) -> bool) -> bool {
         let text = self.normalizer.normalize(part);
         let mut piece = String::with_capacity(self.prefix.len() + self.longest);
         let mut start = None;
@@ -274,10 +292,9 @@ impl WordPiece {
     }
 
     /// The pieces of a word; returns false if `f` did. `piece` is scratch.
-    fn word(&self, word: &str, piece: &mut String, f: &mut dyn FnMut(u32) -> bool) -> bool {
+    fn word(&self, word: &str, piece: &mut String, f: &mut dyn FnMut(Option<u32>) -> bool) -> bool {
         if word.chars().nth(self.max_chars_per_word).is_some() {
-            // The unknown token, which counts for nothing.
-            return true;
+            return f(None);
         }
         let mut found = Vec::new();
         let mut start = 0;
@@ -288,7 +305,7 @@ impl WordPiece {
             let id = loop {
                 if end <= start {
                     // Nothing of it is known: the whole word is the unknown token.
-                    return true;
+                    return f(None);
                 }
                 piece.clear();
                 piece.push_str(prefix);
@@ -301,7 +318,7 @@ impl WordPiece {
             found.push(id);
             start = end;
         }
-        found.into_iter().all(|id| Some(id) == self.unknown || f(id))
+        found.into_iter().all(|id| f(Some(id).filter(|_| Some(id) != self.unknown)))
     }
 }
 

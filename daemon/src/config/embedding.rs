@@ -26,6 +26,12 @@ pub enum Embedding {
         /// Its folder.
         model: PathBuf,
     },
+    /// A sentence model of ONNX.
+    #[cfg(feature = "onnx")]
+    Onnx {
+        /// Its folder.
+        model: PathBuf,
+    },
 }
 
 impl Embedding {
@@ -38,6 +44,8 @@ impl Embedding {
             Self::None => None,
             Self::Hashed => Some(Arc::new(Hashed::new(language))),
             Self::Static { model } => Some(Arc::new(StaticModel::open(model, language)?)),
+            #[cfg(feature = "onnx")]
+            Self::Onnx { model } => Some(Arc::new(omird_embedding::OnnxModel::open(model)?)),
         })
     }
 }
@@ -49,21 +57,26 @@ pub fn resolve(written: &EmbeddingSection) -> Result<(Embedding, Fusion), Invali
     let embedding = match (backend, &written.model) {
         ("none", None) => Embedding::None,
         ("hashed", None) => Embedding::Hashed,
-        ("static", Some(model)) if model.is_absolute() => {
-            Embedding::Static { model: model.clone() }
+        ("onnx", _) if cfg!(not(feature = "onnx")) => {
+            let message = "\"onnx\" needs a build with the feature `onnx`, which this one is without; \
+                           `static` needs no runtime";
+            return Err(Invalid::other("embedding.backend", message));
         }
-        ("static", Some(model)) => {
+        ("static" | "onnx", Some(model)) if !model.is_absolute() => {
             let message = format!("{:?} is no absolute path", model.display());
             return Err(Invalid::other("embedding.model", message));
         }
+        ("static", Some(model)) => Embedding::Static { model: model.clone() },
+        #[cfg(feature = "onnx")]
+        ("onnx", Some(model)) => Embedding::Onnx { model: model.clone() },
         ("static", None) => {
             let message = "is missing: `static` needs the folder of a Model2Vec model";
             return Err(Invalid::other("embedding.model", message));
         }
-        ("onnx", _) => {
-            let message = "\"onnx\" needs a build with the feature `onnx`, which this one is without; \
-                           `static` needs no runtime";
-            return Err(Invalid::other("embedding.backend", message));
+        #[cfg(feature = "onnx")]
+        ("onnx", None) => {
+            let message = "is missing: `onnx` needs the folder of a sentence model";
+            return Err(Invalid::other("embedding.model", message));
         }
         (backend, Some(_)) if BACKENDS.contains(&backend) => {
             let message = format!("names a model, and the backend {backend:?} has none");
@@ -110,10 +123,18 @@ mod tests {
     }
 
     #[test]
+    fn a_model_of_onnx_needs_its_feature() {
+        let read = read("[embedding]\nbackend = 'onnx'\nmodel = '/m'");
+        match cfg!(feature = "onnx") {
+            true => assert!(read.is_ok(), "{read:?}"),
+            false => assert!(read.unwrap_err().to_string().contains("feature `onnx`")),
+        }
+    }
+
+    #[test]
     fn what_cannot_be_is_refused_by_its_key() {
         for (text, named) in [
             ("backend = 'bert'", "embedding.backend"),
-            ("backend = 'onnx'\nmodel = '/m'", "feature `onnx`"),
             ("backend = 'static'", "embedding.model"),
             ("backend = 'static'\nmodel = 'm'", "absolute"),
             ("backend = 'hashed'\nmodel = '/m'", "embedding.model"),
