@@ -84,6 +84,14 @@ fn check(world: &World, query: &Query, random: &mut Random) {
     let few = Query { limit: Some(1 + random.below(4)), ..query.clone() };
     let best = world.session().recall(&few).expect("it is answered");
     let mut total = best.total as usize;
+    // What need not be counted changes no hit.
+    let lower = Query { exact_total: false, ..few.clone() };
+    let lower = world.session().recall(&lower).expect("it is answered");
+    assert!(lower.total <= best.total, "{} of {}: {query:?}", lower.total, best.total);
+    if may_be_gone.is_empty() {
+        let keys = |hits: &[Hit]| hits.iter().map(key_of).collect::<Vec<_>>();
+        assert_eq!(keys(&lower.hits), keys(&best.hits), "without an exact total: {query:?}");
+    }
     assert!((least..=most).contains(&total), "{total} of {least} to {most}: {query:?}");
     let page = (1 + random.below(400)).max(total / 8).min(1000);
     let mut found: BTreeMap<Key, usize> = BTreeMap::new();

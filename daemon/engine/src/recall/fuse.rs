@@ -14,6 +14,8 @@
 //! without vectors; where neither words nor cosine are strong, it counts for less. `docs/recall.md`, "Fusion", says what was
 //! measured.
 
+use std::cell::RefCell;
+
 use super::filter::Filter;
 use super::propose::{ResolvedQuery, narrowed, propose_words};
 use super::score::Weights;
@@ -37,6 +39,28 @@ const DECIDED: [ScorePart; 4] =
 const ROUNDING: f64 = 1e-12;
 /// Longest time between neighbours; microseconds.
 const SAME_HOUR: i64 = 3_600_000_000;
+
+/// Most candidates whose room a thread keeps for the next question: half a megabyte. Room that is given back to the system costs a
+/// page fault for each of its pages when it is taken again, some two hundred for a question with 14,000 matches.
+const MOST_KEPT: usize = 1 << 14;
+
+/// Room for lists that are as long as there are matches.
+#[derive(Default)]
+struct Room {
+    near: Vec<Near>,
+    all: Vec<Candidate>,
+}
+
+thread_local! {
+    static ROOM: RefCell<Room> = RefCell::default();
+}
+
+/// Empties a list, and gives its room back if it is large.
+fn emptied<T>(mut list: Vec<T>) -> Vec<T> {
+    list.clear();
+    list.shrink_to(MOST_KEPT);
+    list
+}
 
 /// A version that matches by words, by meaning, by a relationship, or by several of them.
 ///
@@ -110,8 +134,9 @@ impl Candidates {
         let related = related(catalog, query, within.as_deref(), &mut passes);
         let max = |most: f64, (_, value): &(DocId, f32)| most.max(f64::from(*value));
         let c_max = near.iter().fold(0.0, max);
-        let beside = beside_words(near, related);
-        let (all, t_max) = merge(catalog, resolved, filter, beside);
+        let all = ROOM.with_borrow_mut(|room| std::mem::take(&mut room.all));
+        let (all, t_max) = merge(catalog, resolved, filter, beside_words(&near, related), all);
+        ROOM.with_borrow_mut(|room| room.near = emptied(near));
         let fusion = catalog.fusion();
         let strength = (t_max / STRONG_WORDS).min(1.0);
         let words = match (query.has_words(), query.vector.is_some()) {
@@ -209,6 +234,14 @@ impl Candidates {
     }
 }
 
+impl Drop for Candidates {
+    fn drop(&mut self) {
+        let all = emptied(std::mem::take(&mut self.all));
+        // A thread that ends has no room any more.
+        let _ = ROOM.try_with(|room| room.borrow_mut().all = all);
+    }
+}
+
 /// Returns true if two versions recorded one after the other tell of the same hour, from the same source.
 fn is_neighbour(a: &Doc, b: &Doc) -> bool {
     let apart = a.when.as_micros().abs_diff(b.when.as_micros());
@@ -233,7 +266,9 @@ fn near(
     let space = spaces.iter().find(|space| compare(space.model(), &wanted.model))?;
     // Only where a total that is too low will do.
     let signs_first = !query.exact_total && space.has_signs();
-    Some((space.near(&wanted.vector, floor, within, signs_first, passes), signs_first))
+    let room = ROOM.with_borrow_mut(|room| std::mem::take(&mut room.near));
+    let found = space.near(&wanted.vector, floor, within, signs_first, passes, room);
+    Some((found, signs_first))
 }
 
 /// The versions that mention a related entity, or are one, with the largest relevance that leads there.
@@ -259,22 +294,25 @@ fn related(
 }
 
 /// Candidates by meaning and by relationships, ascending.
-fn beside_words(near: Vec<Near>, related: Vec<(DocId, f64)>) -> Vec<Candidate> {
-    let by_meaning = near.into_iter().map(|(id, cosine)| Candidate {
+fn beside_words(
+    near: &[Near],
+    related: Vec<(DocId, f64)>,
+) -> Box<dyn Iterator<Item = Candidate> + '_> {
+    let by_meaning = near.iter().map(|(id, cosine)| Candidate {
         cosine: cosine.max(0.0),
         is_accepted: true,
-        ..Candidate::bare(id)
+        ..Candidate::bare(*id)
     });
+    // Rows lie in order unless some were made later, and then nothing is there twice.
+    if related.is_empty() && near.is_sorted_by(|(a, _), (b, _)| a < b) {
+        return Box::new(by_meaning);
+    }
     let by_relation = related.into_iter().map(|(id, related)| Candidate {
         related: related as f32,
         is_accepted: true,
         ..Candidate::bare(id)
     });
     let mut all: Vec<Candidate> = by_meaning.chain(by_relation).collect();
-    // One list by itself has no doubles, and rows lie in order unless some were made later.
-    if all.is_sorted_by(|a, b| a.id < b.id) {
-        return all;
-    }
     all.sort_unstable_by_key(|one| one.id);
     all.dedup_by(|one, kept| {
         let is_same = one.id == kept.id;
@@ -284,18 +322,18 @@ fn beside_words(near: Vec<Near>, related: Vec<(DocId, f64)>) -> Vec<Candidate> {
         }
         is_same
     });
-    all
+    Box::new(all.into_iter())
 }
 
-/// Candidates by words and all others in one list, and the best agreement with the words.
+/// Candidates by words and all others in one list, in the room of `all`, and the best agreement with the words.
 fn merge(
     catalog: &Catalog,
     resolved: &ResolvedQuery<'_>,
     filter: &Filter<'_>,
-    beside: Vec<Candidate>,
+    beside: impl Iterator<Item = Candidate>,
+    mut all: Vec<Candidate>,
 ) -> (Vec<Candidate>, f64) {
-    let mut all = Vec::with_capacity(beside.len());
-    let mut rest = beside.into_iter().peekable();
+    let mut rest = beside.peekable();
     let mut t_max = 0.0;
     propose_words(catalog, resolved, &mut |id, text| {
         while let Some(other) = rest.next_if(|other| other.id < id) {

@@ -133,7 +133,7 @@ impl Space {
     /// `passes` says so; where something narrows, `within` holds all that can match, ascending.
     ///
     /// All rows are compared. With `signs_first`, of long vectors in a large space only the [`BEST_BY_SIGNS`] that are most
-    /// alike by their signs: that takes less than half the time, and may leave some out.
+    /// alike by their signs: that takes less than half the time, and may leave some out. `room` is empty: a list to fill.
     pub(crate) fn near(
         &self,
         vector: &Vector,
@@ -141,8 +141,9 @@ impl Space {
         within: Option<&[DocId]>,
         signs_first: bool,
         passes: &mut dyn FnMut(DocId) -> bool,
+        room: Vec<Near>,
     ) -> Vec<Near> {
-        let mut found = Vec::new();
+        let mut found = room;
         let dims = self.model.dims;
         if vector.values.len() != dims {
             return found;
@@ -250,8 +251,14 @@ mod tests {
         for (floor, within) in
             [(0.2, None), (-1.0, Some((0..3000).step_by(7).collect::<Vec<DocId>>()))]
         {
-            let mut found =
-                space.near(question, floor, within.as_deref(), false, &mut |doc| doc % 2 == 1);
+            let mut found = space.near(
+                question,
+                floor,
+                within.as_deref(),
+                false,
+                &mut |doc| doc % 2 == 1,
+                Vec::new(),
+            );
             found.sort_by_key(|(doc, _)| *doc);
             let expected: Vec<Near> = (0..)
                 .zip(&all)
@@ -265,7 +272,9 @@ mod tests {
                 assert!(a.0 == b.0 && (a.1 - b.1).abs() < 1e-6, "{a:?} {b:?}");
             }
         }
-        assert!(space.near(&vectors(1, 32)[0], -1.0, None, false, &mut |_| true).is_empty());
+        assert!(
+            space.near(&vectors(1, 32)[0], -1.0, None, false, &mut |_| true, Vec::new()).is_empty()
+        );
     }
 
     #[test]
@@ -299,13 +308,13 @@ mod tests {
         }
         let space = space(&all);
         assert!(space.has_signs());
-        let exact = space.near(&question, 0.3, None, false, &mut |_| true);
-        let mut found = space.near(&question, 0.3, None, true, &mut |_| true);
+        let exact = space.near(&question, 0.3, None, false, &mut |_| true, Vec::new());
+        let mut found = space.near(&question, 0.3, None, true, &mut |_| true, Vec::new());
         assert!(found.iter().all(|one| exact.contains(one)));
         found.sort_by(|a, b| b.1.total_cmp(&a.1));
         let docs: Vec<DocId> = found.iter().map(|(doc, _)| *doc).collect();
         assert_eq!(docs[..5], [5, 16000, 9000, 5000, 100]);
-        let none = space.near(&question, 0.3, Some(&[]), true, &mut |_| true);
+        let none = space.near(&question, 0.3, Some(&[]), true, &mut |_| true, Vec::new());
         assert!(none.is_empty());
     }
 }
