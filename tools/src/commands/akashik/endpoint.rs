@@ -216,7 +216,14 @@ impl Http {
         }
         let request = request.body(Full::new(Bytes::from(body.to_owned())));
         let request = request.map_err(|why| Error::Usage(format!("{path}: {why}")))?;
-        let response = sender.send_request(request).await.map_err(|why| self.lost(&why))?;
+        let sent = sender.send_request(request).await;
+        let response = sent.map_err(|why| match self.port.tls {
+            None if why.is_parse() => {
+                let hint = "If it has TLS, begin the URL with https:// and name --ca FILE";
+                self.lost(&format!("what answers speaks no HTTP ({why}). {hint}"))
+            }
+            _ => self.lost(&why),
+        })?;
         Ok((sender, response))
     }
 
