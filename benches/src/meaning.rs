@@ -207,16 +207,12 @@ fn in_process(
 ) -> Result<()> {
     let (engine, _) = local::open(data)?;
     engine.embed_with(Some(embedder.clone()));
-    let began = Instant::now();
-    std::thread::sleep(Duration::from_millis(500));
-    while engine.unembedded() > 0 && began.elapsed() < PATIENCE {
-        std::thread::sleep(Duration::from_millis(20));
-    }
     // Some of the same records again: their traits are what questions are about.
     let mut records = Records::new(options.seed, path::Path::walk());
     for _ in 0..size.min(20_000) {
         records.next();
     }
+    wait_for_vectors(&engine, &records, options)?;
     for kind in KINDS {
         let asked = questions(kind, QUESTIONS, &records, options.seed);
         let (mut with, mut without) = (Samples::default(), Samples::default());
@@ -237,6 +233,25 @@ fn in_process(
         );
     }
     engine.stop();
+    Ok(())
+}
+
+/// Waits until kept vectors are read in and missing ones are made: until nothing is pending and a question has had the same
+/// number of matches for a second.
+fn wait_for_vectors(engine: &Engine, records: &Records, options: &Options) -> Result<()> {
+    let [question] = &questions(Kind::Words, 1, records, options.seed)[..] else { return Ok(()) };
+    let query = Query { by_meaning: true, touch: false, ..question.query.clone() };
+    let began = Instant::now();
+    let (mut before, mut looks) = (0, 0);
+    while looks < 10 {
+        if began.elapsed() > PATIENCE {
+            return Err("the vectors are not there".into());
+        }
+        std::thread::sleep(Duration::from_millis(100));
+        let total = engine.recall(&query).map_err(|error| error.message)?.total;
+        looks = if total == before && engine.unembedded() == 0 { looks + 1 } else { 0 };
+        before = total;
+    }
     Ok(())
 }
 
