@@ -66,10 +66,7 @@ pub fn run(options: &Options) -> Result<()> {
     let owner = Address::new(host, Some(local.trim())).json();
     let agents: Vec<Address> =
         (0..options.agents.max(1)).map(|at| agent(&owner, host, at)).collect::<Result<_>>()?;
-    println!(
-        "{} cores of {}, Linux {}; load {:.1} before",
-        machine.cores, machine.processor, machine.kernel, machine.load
-    );
+    println!("{machine}");
     let began = Instant::now();
     for (at, address) in agents.iter().enumerate() {
         fill(address, at as u64, options)?;

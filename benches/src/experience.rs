@@ -83,14 +83,7 @@ pub fn run(options: &Options) -> Result<()> {
     let took = began.elapsed();
     let measured = measured.into_inner();
     let count = measured.records.len() + measured.hints.len();
-    println!(
-        "{} cores of {}, Linux {}; load {:.1} before and {:.1} at the end",
-        machine.cores,
-        machine.processor,
-        machine.kernel,
-        machine.load,
-        machine::load()
-    );
+    println!("{machine} and {:.1} at the end", machine::load());
     println!(
         "{} experiences; {:.0} requests a second for {:.0} s, {} failed",
         options.size,

@@ -117,15 +117,7 @@ pub fn run(options: &Options) -> Result<()> {
     }
     writers::measure(&mut bench)?;
     idle::measure(&mut bench)?;
-    println!(
-        "{} cores of {}, Linux {}; load {:.1} before and {:.1} at the end\n{}",
-        machine.cores,
-        machine.processor,
-        machine.kernel,
-        machine.load,
-        machine::load(),
-        bench.report.table()
-    );
+    println!("{machine} and {:.1} at the end\n{}", machine::load(), bench.report.table());
     Ok(())
 }
 

@@ -1,5 +1,6 @@
 //! The machine that the numbers were measured on.
 
+use std::fmt;
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::Path;
@@ -46,6 +47,14 @@ impl Machine {
             load: load(),
             sync: samples.summary(),
         })
+    }
+}
+
+/// One line, which ends with the load before.
+impl fmt::Display for Machine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { cores, processor, kernel, load, .. } = self;
+        write!(f, "{cores} cores of {processor}, Linux {kernel}; load {load:.1} before")
     }
 }
 

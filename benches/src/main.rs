@@ -7,6 +7,7 @@
 //! The daemon and the floor's server run as processes of their own: this program starts itself
 //! again with a hidden first argument (see `process`).
 
+mod akashik;
 mod compass;
 mod compass_quality;
 mod echo;
@@ -43,6 +44,9 @@ fn main() -> ExitCode {
             finish(memory::run(&memory::Options::parse_from(std::env::args().skip(1))))
         }
         Some(http::NAME) => finish(http::run(&http::Options::parse_from(std::env::args().skip(1)))),
+        Some(akashik::NAME) => {
+            finish(akashik::run(&akashik::Options::parse_from(std::env::args().skip(1))))
+        }
         Some(compass::NAME) => {
             finish(compass::run(&compass::Options::parse_from(std::env::args().skip(1))))
         }

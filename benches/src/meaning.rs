@@ -80,15 +80,7 @@ pub fn run(options: &Options) -> Result<()> {
         in_process(&mut report, options, &embedder, &data, size)?;
     }
     report.row(sentence_row(&*embedder, options));
-    println!(
-        "{} cores of {}, Linux {}; load {:.1} before and {:.1} at the end\n{}",
-        machine.cores,
-        machine.processor,
-        machine.kernel,
-        machine.load,
-        machine::load(),
-        report.table()
-    );
+    println!("{machine} and {:.1} at the end\n{}", machine::load(), report.table());
     Ok(())
 }
 

@@ -49,12 +49,7 @@ pub fn all(options: &Options) -> Result<()> {
     }
 
     println!(
-        "{} cores of {}, Linux {}; load {:.1} before and {:.1} at the end; \
-         append and fdatasync: p50 {:.0} µs, p99 {:.0} µs\n{}",
-        machine.cores,
-        machine.processor,
-        machine.kernel,
-        machine.load,
+        "{machine} and {:.1} at the end; append and fdatasync: p50 {:.0} µs, p99 {:.0} µs\n{}",
         machine::load(),
         machine.sync.p50.as_secs_f64() * 1e6,
         machine.sync.p99.as_secs_f64() * 1e6,
