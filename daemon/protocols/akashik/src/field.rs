@@ -1,16 +1,18 @@
 //! A field: its state, and the one way in which it changes.
 //!
-//! Whoever changes something leaves it in a row and asks for the state. The one who gets it decides about all that wait, in their order,
-//! writes what they change as one transaction, and answers them once that is durable. So there are no two writers, many changes
+//! Whoever changes something leaves it in a row. One of them decides about all that wait, in their order, writes what they change as one
+//! transaction, and answers them once that is durable; the others go on to other work. So there are no two writers, many changes
 //! share one flush, and nobody sees what a power cut could take back. What only reads shares the state with other readers.
 
 use parking_lot::{Mutex, MutexGuard, RwLock, RwLockWriteGuard};
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use omir_core::decode::Limits;
 use omir_core::json;
 use omir_core::value::{Map, Value};
 
+use crate::claims::KnownClaims;
 use crate::clock::Clock;
 use crate::envelope::Envelope;
 use crate::failure::{EPOCH_OVERFLOW, Failure, INVALID_ENVELOPE};
@@ -29,7 +31,7 @@ const MOST_AT_ONCE: usize = 64;
 /// Most bytes of their payloads.
 const MOST_BYTES: usize = 256 << 10;
 /// With more operations than these waiting, looking for conflicts is put off.
-const BUSY: usize = 24;
+const BUSY: usize = 32;
 /// Deferred units that are looked at between two transactions.
 const DEFERRED_AT_ONCE: usize = 8;
 /// Reads that wait for a change to be written with it.
@@ -62,7 +64,10 @@ pub(crate) struct Field {
     pushes: Pushes,
     state: RwLock<State>,
     clock: Mutex<Clock>,
+    known: KnownClaims,
     row: Mutex<Vec<Waiting>>,
+    /// Held by the one who decides.
+    deciding: Mutex<()>,
     reads: Mutex<Vec<Read>>,
 }
 
@@ -86,24 +91,58 @@ impl Field {
             pushes,
             state: RwLock::default(),
             clock: Mutex::default(),
+            known: KnownClaims::default(),
             row: Mutex::default(),
+            deciding: Mutex::default(),
             reads: Mutex::default(),
         }
     }
 
-    /// Works on an operation that may change something. The answer may come on another thread.
-    pub(crate) fn change(&self, envelope: Envelope, who: Who, answered: Answered) {
+    /// Works on an operation that may change something, or leaves it to the thread that decides already: then the answer comes on
+    /// that thread, and this one is free for others.
+    pub(crate) fn change(self: &Arc<Self>, envelope: Envelope, who: Who, answered: Answered) {
         locked(&self.row).push(Waiting { envelope, who, answered });
+        // What was left while the one who decides was about to stop is met by its last look at the row.
+        while !locked(&self.row).is_empty() {
+            let Some(_deciding) = self.deciding.try_lock() else { return };
+            let waiting = locked(&self.row).len();
+            if self.decide_about(waiting) && self.leave_the_rest() {
+                return;
+            }
+        }
+    }
+
+    /// Leaves what waits to a thread, so that the caller is not held up by what others ask. Returns false if there is no thread.
+    fn leave_the_rest(self: &Arc<Self>) -> bool {
+        let field = self.clone();
+        let rest = move || loop {
+            let deciding = field.deciding.lock();
+            field.decide_about(usize::MAX);
+            drop(deciding);
+            if locked(&field.row).is_empty() {
+                return;
+            }
+        };
+        std::thread::Builder::new().name("akashik-field".to_owned()).spawn(rest).is_ok()
+    }
+
+    /// Decides about so many that wait, or until nothing is left to do. Returns true if something is.
+    fn decide_about(&self, most: usize) -> bool {
+        let mut left = most;
         loop {
             let mut state = self.write();
+            let is_settled = state.is_stale || !state.is_loaded || state.model.deferred.is_empty();
+            if left == 0 {
+                return !is_settled || !locked(&self.row).is_empty();
+            }
             let (batch, is_busy) = self.next_batch();
             if batch.is_empty() {
-                let is_idle = state.is_stale || !state.is_loaded || state.model.deferred.is_empty();
-                if is_idle || self.settle(&mut state).is_err() {
-                    return;
+                if is_settled || self.settle(&mut state).is_err() {
+                    return false;
                 }
                 continue;
             }
+            left = left.saturating_sub(batch.len());
             let answers = self.decide(&mut state, batch, is_busy);
             drop(state);
             for (answered, done) in answers {
@@ -143,7 +182,7 @@ impl Field {
             };
             let (at, _) = self.store.now();
             let (pending, entries) = (HashMap::new(), Vec::new());
-            let shelf = Shelf { store: &self.store, pending: &pending, entries: &entries };
+            let shelf = self.shelf(&pending, &entries);
             let mut turn = turn(&state.model, &shelf, who, envelope, epoch, &at, false);
             let done = work::work(&mut turn);
             debug_assert!(turn.deltas.is_empty() && turn.units.is_empty());
@@ -168,6 +207,10 @@ impl Field {
         }
     }
 
+    fn shelf<'s>(&'s self, pending: &'s HashMap<String, Unit>, entries: &'s [Entry]) -> Shelf<'s> {
+        Shelf { store: &self.store, known: &self.known, pending, entries }
+    }
+
     fn write(&self) -> RwLockWriteGuard<'_, State> {
         self.state.write()
     }
@@ -177,6 +220,7 @@ impl Field {
         if state.is_loaded && !state.is_stale {
             return Ok(());
         }
+        self.known.clear();
         let (model, stored) = self.store.load()?;
         state.model = model;
         let mut clock = locked(&self.clock);
@@ -296,6 +340,7 @@ impl Field {
                         _ => None,
                     })
                     .collect();
+                self.known.forget(&purged);
                 if let Err(failure) = self.store.purge(&purged) {
                     // The tombstones are written; a start purges what is left.
                     tracing::warn!(
@@ -326,7 +371,7 @@ impl Field {
         pending: &mut HashMap<String, Unit>,
     ) -> Result<(u16, Value, bool), Failure> {
         let key = message_key(&envelope.agent_id, &envelope.id);
-        let shelf = Shelf { store: &self.store, pending, entries: &batch.entries };
+        let shelf = self.shelf(pending, &batch.entries);
         if let Some(epoch) = state.model.messages.get(&key) {
             return answered_before(&shelf, *epoch, envelope, who);
         }
@@ -397,12 +442,11 @@ impl Field {
             payload: Map::new(),
         };
         let (pending, entries) = (HashMap::new(), Vec::new());
-        let shelf = Shelf { store: &self.store, pending: &pending, entries: &entries };
+        let shelf = self.shelf(&pending, &entries);
         let deltas = {
             let mut turn = turn(&state.model, &shelf, &who, &envelope, epoch, &at, false);
-            let mut read = detect::Read::default();
             for id in &ids {
-                detect::of_stored(&mut turn, id, &mut read)?;
+                detect::of_stored(&mut turn, id, false)?;
             }
             turn.deltas.push(Delta::Detected { ids });
             turn.deltas

@@ -12,11 +12,13 @@
 //! | `field` | the one way in which a field changes |
 //! | `store`, `names` | a field as memories of omird |
 //! | `push`, `tools` | notifications; the tools of MCP |
-//! | `meaning`, `answers` | vectors and tokens; shapes of answers |
+//! | `meaning`, `nearby`, `claims` | vectors and tokens; which units are near to one; which oppose each other |
+//! | `answers` | shapes of answers |
 
 #![warn(unreachable_pub)]
 
 mod answers;
+mod claims;
 mod clock;
 mod envelope;
 mod exchange;
@@ -28,6 +30,7 @@ mod meaning;
 mod methods;
 mod model;
 mod names;
+mod nearby;
 mod params;
 mod push;
 mod rights;

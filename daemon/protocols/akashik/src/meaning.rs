@@ -2,9 +2,10 @@
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
-use omird_text::{
-    Approx1, Embedding, HashedEmbedding, Language, Passage, StemSet, Summarizer, TokenCounter,
-};
+use omird_embedding::Vector;
+use omird_text::{Approx1, HashedEmbedding, Language, Passage, StemSet, Summarizer, TokenCounter};
+
+pub(crate) use omird_text::DIMENSIONS;
 
 /// The counter that budgets are kept by, as answers name it.
 pub(crate) const TOKEN_COUNT: &str = "approx-1";
@@ -14,9 +15,10 @@ pub(crate) fn embedding_name() -> String {
     HashedEmbedding::new(Language::English).model()
 }
 
-/// Returns the vector of a text.
-pub(crate) fn embed(text: &str) -> Embedding {
-    HashedEmbedding::new(Language::English).embed(text)
+/// Returns the vector of a text; `None` for one without words.
+pub(crate) fn embed(text: &str) -> Option<Vector> {
+    let embedding = HashedEmbedding::new(Language::English).embed(text);
+    Vector::of_integers(Box::from(&embedding.values()[..]))
 }
 
 /// Returns the stems of a text as hashes, which are compared within one run alone.

@@ -4,10 +4,11 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use omird_text::Embedding;
+use omird_embedding::Probe;
 
 use crate::log::{Delta, Entry};
 use crate::meaning;
+use crate::nearby::{Meaning, Nearby};
 use crate::rights::{self, Seen, Viewer};
 use crate::types::{Agent, Conflict, Handoff, Session, Subscription, Task, Unit};
 use crate::words::{AgentStatus, RelationType, UnitStatus};
@@ -22,11 +23,10 @@ pub(crate) struct Kept {
     pub(crate) is_archived: bool,
     /// The authority it was recorded with.
     pub(crate) authority: u32,
-    pub(crate) vector: Embedding,
+    /// The row of its content among the vectors of its session; `None` if it has no words.
+    row: Option<usize>,
     /// The stems of its purpose.
     pub(crate) purpose: Box<[u64]>,
-    /// The vectors of its assumptions.
-    pub(crate) assumptions: Vec<Embedding>,
     pub(crate) bytes: usize,
     /// Conflicts it is in, resolved ones too.
     pub(crate) conflicts: Vec<String>,
@@ -35,11 +35,7 @@ pub(crate) struct Kept {
 }
 
 impl Kept {
-    /// Returns a unit as it is kept.
-    pub(crate) fn of(unit: Unit, authority: u32) -> Self {
-        let assumptions = unit.confidence.iter().flat_map(|confidence| &confidence.assumptions);
-        let assumptions = assumptions.map(|text| meaning::embed(text)).collect();
-        let vector = meaning::embed(&unit.content);
+    fn of(unit: Unit, authority: u32, row: Option<usize>) -> Self {
         let purpose = meaning::stems(&unit.intent.purpose).into_boxed_slice();
         let bytes = unit.content.len();
         let status = unit.status;
@@ -49,9 +45,8 @@ impl Kept {
             status,
             is_archived: false,
             authority,
-            vector,
+            row,
             purpose,
-            assumptions,
             bytes,
             conflicts: Vec::new(),
             supporters: Vec::new(),
@@ -78,6 +73,8 @@ impl Kept {
 pub(crate) struct Model {
     pub(crate) agents: BTreeMap<String, Agent>,
     pub(crate) units: HashMap<String, Kept>,
+    /// The vectors of units, by their session.
+    nearby: HashMap<Option<String>, Nearby>,
     /// Ids of units by epoch: the order of the field.
     pub(crate) order: BTreeMap<(u64, String), ()>,
     pub(crate) conflicts: BTreeMap<String, Conflict>,
@@ -187,7 +184,9 @@ impl Model {
         }
         self.labels.extend(unit.source.session_id.clone());
         self.order.insert((unit.epoch, unit.id.clone()), ());
-        self.units.insert(unit.id.clone(), Kept::of(unit, authority));
+        let nearby = self.nearby.entry(unit.source.session_id.clone()).or_default();
+        let row = nearby.add(&unit.id, &Meaning::of(&unit));
+        self.units.insert(unit.id.clone(), Kept::of(unit, authority, row));
     }
 
     /// Takes out what is gone from the store.
@@ -195,6 +194,9 @@ impl Model {
         if let Some(kept) = self.units.remove(id) {
             self.order.remove(&(kept.unit.epoch, id.to_owned()));
             self.deferred.remove(id);
+            if let Some(nearby) = self.nearby.get_mut(&kept.unit.source.session_id) {
+                nearby.remove(id);
+            }
             self.purged += 1;
         }
     }
@@ -209,6 +211,17 @@ impl Model {
             }
         }
         self.conflicts.insert(conflict.id.clone(), conflict);
+    }
+
+    /// Returns the vectors of the units of a session.
+    pub(crate) fn nearby(&self, session: &Option<String>) -> Option<&Nearby> {
+        self.nearby.get(session)
+    }
+
+    /// Returns the cosine of a unit with a text.
+    pub(crate) fn cosine(&self, kept: &Kept, probe: &Probe) -> f64 {
+        let nearby = self.nearby(&kept.unit.source.session_id);
+        nearby.zip(kept.row).map_or(0.0, |(nearby, row)| nearby.cosine(row, probe))
     }
 
     /// Returns an agent that is registered.

@@ -132,7 +132,8 @@ impl Pushes {
             return None;
         }
         let kept = happened.units.first().and_then(|id| model.units.get(id));
-        let relevance = kept.map_or(1.0, |kept| self.ranks(tenant, model, agent).of_new(kept));
+        let relevance =
+            kept.map_or(1.0, |kept| self.ranks(tenant, model, agent).of_new(model, kept));
         if subscription.min_relevance.is_some_and(|least| relevance < least) {
             return None;
         }

@@ -28,6 +28,7 @@ use omird_engine::{Change, Encoding, Engine, Order, Precondition, Query, ScorePa
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::claims::KnownClaims;
 use crate::clock::Clock;
 use crate::failure::Failure;
 use crate::log::{Delta, Entry, Read};
@@ -496,6 +497,7 @@ fn unit_in(bytes: &[u8], tenant: &str) -> Result<Option<Unit>, Failure> {
 /// The store, and units that are not written yet.
 pub(crate) struct Shelf<'a> {
     pub(crate) store: &'a Store,
+    pub(crate) known: &'a KnownClaims,
     pub(crate) pending: &'a HashMap<String, Unit>,
     /// Entries that are not written yet.
     pub(crate) entries: &'a [Entry],
@@ -511,6 +513,10 @@ impl Contents for Shelf<'_> {
 
     fn embedding(&self) -> String {
         self.store.embedding()
+    }
+
+    fn known(&self) -> &KnownClaims {
+        self.known
     }
 
     fn persists(&self) -> bool {

@@ -2,14 +2,15 @@
 
 mod conflicts;
 mod coordination;
+mod crowd;
 mod levels;
 mod pushes;
 mod simulation;
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
-use std::time::Instant;
+use std::sync::{Arc, Mutex, mpsc};
+use std::time::{Duration, Instant};
 
 use omir_core::decode::Limits;
 use omir_core::json;
@@ -79,12 +80,11 @@ impl Rig {
             trace_id: None,
             began: Instant::now(),
         };
-        let told = Arc::new(Mutex::new(None));
-        let tell = told.clone();
-        let reply = Box::new(move |answer| *tell.lock().unwrap() = Some(answer));
+        // Of many at once, the answer comes on the thread that decides.
+        let (tell, told) = mpsc::channel();
+        let reply = Box::new(move |answer| tell.send(answer).unwrap());
         self.akashik.answer(admitted, message, reply);
-        let answer = told.lock().unwrap().take();
-        answer.expect("there is an answer")
+        told.recv_timeout(Duration::from_secs(60)).expect("there is an answer")
     }
 
     /// Returns a message of its own id.

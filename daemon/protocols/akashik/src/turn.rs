@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use omir_core::value::Value;
 use serde::Serialize;
 
+use crate::claims::KnownClaims;
 use crate::envelope::Envelope;
 use crate::failure::{
     AGENT_NOT_REGISTERED, Failure, INSUFFICIENT_AUTHORITY, SESSION_NOT_FOUND, UNIT_NOT_FOUND,
@@ -62,6 +63,9 @@ pub(crate) trait Contents {
 
     /// Returns the name of what makes the vectors that units are ranked by.
     fn embedding(&self) -> String;
+
+    /// Returns the claims of units that were compared lately.
+    fn known(&self) -> &KnownClaims;
 
     /// Returns false if all is gone at a stop.
     fn persists(&self) -> bool;

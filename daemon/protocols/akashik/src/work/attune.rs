@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::ControlFlow;
 
 use omir_core::value::{Map, Value};
+use omird_embedding::Probe;
 
 use crate::answers;
 use crate::failure::Failure;
@@ -129,7 +130,7 @@ pub(crate) fn attune(turn: &mut Turn<'_>, mut params: Params<'_>) -> Done {
     };
     let mut candidates: Vec<Candidate<'_>> = Vec::new();
     for (id, kept) in turn.model.all_visible(&viewer).filter(|(_, kept)| is_wanted(kept)) {
-        let (score, reason) = ranks.of(id, kept);
+        let (score, reason) = ranks.of(turn.model, id, kept);
         if score >= scope.threshold {
             candidates.push(Candidate {
                 score,
@@ -257,7 +258,8 @@ fn rounded(score: f64) -> Value {
 
 /// What units are ranked by.
 pub(crate) struct Ranks {
-    vector: omird_text::Embedding,
+    /// The query; `None` if it has no words.
+    probe: Option<Probe>,
     /// Agreement with the words, of those units that have some.
     agreements: HashMap<String, Agreement>,
     stems: HashSet<u64>,
@@ -313,7 +315,7 @@ impl Ranks {
             })
         });
         Self {
-            vector: meaning::embed(query),
+            probe: meaning::embed(query).as_ref().map(Probe::of),
             agreements: HashMap::new(),
             stems: meaning::stems(query).into_iter().collect(),
             task: task.map(str::to_owned),
@@ -330,15 +332,15 @@ impl Ranks {
     }
 
     /// Returns the relevance of a unit that is new.
-    pub(crate) fn of_new(&self, kept: &Kept) -> f64 {
-        self.of(&kept.unit.id, kept).0
+    pub(crate) fn of_new(&self, model: &Model, kept: &Kept) -> f64 {
+        self.of(model, &kept.unit.id, kept).0
     }
 
     /// Returns the score of a unit in [0, 1], and its reasons in words.
-    fn of(&self, id: &str, kept: &Kept) -> (f64, String) {
+    fn of(&self, model: &Model, id: &str, kept: &Kept) -> (f64, String) {
         let agreement = self.agreements.get(id);
         // A unit that the model has no vector of yet is compared without it.
-        let hashed = || self.vector.cosine(&kept.vector).max(0.0);
+        let hashed = || self.probe.as_ref().map_or(0.0, |probe| model.cosine(kept, probe).max(0.0));
         let meant = agreement.and_then(|one| one.cosine).unwrap_or_else(hashed);
         let text = agreement.map_or(0.0, |one| one.words);
         let role = kept.purpose.iter().filter(|stem| self.stems.contains(stem)).count() as f64;

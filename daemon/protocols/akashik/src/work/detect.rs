@@ -6,23 +6,23 @@
 //! | `temporal` | the same, where the newer one is clearly less sure of itself |
 //! | `logical` | an assumption of one against what another says |
 
-use std::collections::{BTreeSet, HashMap};
-use std::rc::Rc;
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use omir_core::value::Value;
-use omird_text::{Claim, Embedding, Language, sentences};
 
 use crate::answers;
+use crate::claims::Claims;
 use crate::failure::{DETECTION_TIMEOUT, Failure, UNIT_NOT_FOUND};
 use crate::log::{Delta, object};
 use crate::model::{Kept, pair};
+use crate::nearby::Meaning;
 use crate::params::Params;
 use crate::rights::Act;
 use crate::turn::{Done, Turn};
 use crate::types::{Conflict, Unit};
 use crate::words::{
-    ConflictStatus, ConflictType, DetectMode, Detection, MemoryType, RelationType, UnitStatus,
+    ConflictStatus, ConflictType, DetectMode, MemoryType, RelationType, UnitStatus,
 };
 use crate::work::record;
 
@@ -30,10 +30,6 @@ use crate::work::record;
 const NEAR: f64 = 0.5;
 /// Units whose claims are compared with a new one: the nearest.
 const MOST_COMPARED: usize = 16;
-/// Sentences of a unit that are compared.
-const MOST_SENTENCES: usize = 8;
-/// By so much less sure, a newer unit against an older one is a matter of time.
-const LESS_SURE: f64 = 0.15;
 /// Longest time of a check or a scan.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -76,9 +72,10 @@ pub(crate) fn detect(turn: &mut Turn<'_>, mut params: Params<'_>) -> Done {
     };
     let began = Instant::now();
     let mut new = BTreeSet::new();
-    let mut read = Read { older_only: mode == DetectMode::Scan, ..Read::default() };
+    // A scan meets each pair once: a unit is compared with those before it.
+    let older_only = mode == DetectMode::Scan;
     for id in &found {
-        new.extend(of_stored(turn, id, &mut read)?);
+        new.extend(of_stored(turn, id, older_only)?);
         if began.elapsed() > PATIENCE {
             let message =
                 format!("{} units take longer than {} s", found.len(), PATIENCE.as_secs());
@@ -170,146 +167,56 @@ pub(crate) fn of_new(turn: &mut Turn<'_>, id: &str) -> Result<Vec<String>, Failu
     if matches!(unit.of, MemoryType::Question | MemoryType::Contradiction) {
         return Ok(Vec::new());
     }
-    let kept = Kept::of(unit.clone(), turn.who.authority);
-    look(turn, &unit, &kept, &mut Read::default())
+    look(turn, &unit, false)
 }
 
 /// Looks for conflicts of a unit that is stored.
 pub(crate) fn of_stored(
     turn: &mut Turn<'_>,
     id: &str,
-    read: &mut Read,
+    older_only: bool,
 ) -> Result<Vec<String>, Failure> {
     let Some(kept) = turn.model.units.get(id).filter(|kept| is_claim(kept)) else {
         return Ok(Vec::new());
     };
     let content = turn.content(id)?;
-    look(turn, &Unit { content, ..kept.unit.clone() }, kept, read)
-}
-
-/// What was read of units so far: each is read once for all that it is compared with.
-#[derive(Default)]
-pub(crate) struct Read {
-    claims: HashMap<String, Rc<Claims>>,
-    /// Each pair is met once: a unit is compared with those before it.
-    older_only: bool,
-}
-
-impl Read {
-    fn claims(&mut self, unit: &Unit) -> Rc<Claims> {
-        let known = self.claims.entry(unit.id.clone());
-        known.or_insert_with(|| Rc::new(Claims::of(unit))).clone()
-    }
+    look(turn, &Unit { content, ..kept.unit.clone() }, older_only)
 }
 
 /// Compares a unit with the nearest that its author's session holds too.
-fn look(
-    turn: &mut Turn<'_>,
-    unit: &Unit,
-    kept: &Kept,
-    read: &mut Read,
-) -> Result<Vec<String>, Failure> {
+fn look(turn: &mut Turn<'_>, unit: &Unit, older_only: bool) -> Result<Vec<String>, Failure> {
     let replaced: Vec<&str> = unit
         .relations
         .iter()
         .filter(|relation| relation.of == RelationType::Supersedes)
         .map(|relation| relation.target_id.as_str())
         .collect();
-    let mut near: Vec<(f64, &str, &Kept)> = Vec::new();
-    for (id, other) in &turn.model.units {
-        if *id == unit.id
-            || !is_claim(other)
-            || other.unit.session() != unit.session()
-            || read.older_only && other.unit.epoch > unit.epoch
-            || replaced.contains(&id.as_str())
-            || turn.model.pairs.contains_key(&pair(id, &unit.id))
-        {
-            continue;
-        }
-        let closest = closeness(kept, other);
-        if closest >= NEAR {
-            near.push((closest, id, other));
-        }
-    }
-    near.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(b.1)));
-    near.truncate(MOST_COMPARED);
+    let counts = |id: &str| {
+        let is_other = id != unit.id && !replaced.contains(&id);
+        let other = turn.model.units.get(id).filter(|_| is_other);
+        other.is_some_and(|other| {
+            is_claim(other)
+                && !(older_only && other.unit.epoch > unit.epoch)
+                && !turn.model.pairs.contains_key(&pair(id, &unit.id))
+        })
+    };
+    let nearby = turn.model.nearby(&unit.source.session_id);
+    let near = nearby.map(|one| one.nearest(&Meaning::of(unit), NEAR, MOST_COMPARED, counts));
     let mut found = Vec::new();
-    let claims = read.claims(unit);
-    for (_, id, other) in near {
-        let other = match read.claims.contains_key(id) {
-            true => other.unit.clone(),
-            false => Unit { content: turn.content(id)?, ..other.unit.clone() },
-        };
-        let theirs = read.claims(&other);
-        let Some((detected_by, description)) = claims.against(&theirs, unit, &other) else {
+    let claims = Claims::of(unit, &unit.content);
+    for (_, id) in near.unwrap_or_default() {
+        let Some(other) = turn.model.units.get(id).map(|other| &other.unit) else { continue };
+        let theirs = turn.contents.known().of(id, || Ok(Claims::of(other, &turn.content(id)?)))?;
+        let Some((detected_by, description)) = claims.against(&theirs, unit, other) else {
             continue;
         };
         // The older one first.
         let (a, b) = if other.epoch <= unit.epoch { (id, &*unit.id) } else { (&*unit.id, id) };
-        let of = kind_of(unit, &other, &unit.content);
+        let of = kind_of(unit, other, &unit.content);
         let (a, b) = (a.to_owned(), b.to_owned());
         found.extend(record::conflict(turn, &a, &b, of, detected_by, description));
     }
     Ok(found)
-}
-
-/// Returns the cosine of what is nearest of two units: their contents, or an assumption of one and the content of the other.
-fn closeness(one: &Kept, other: &Kept) -> f64 {
-    let most = |vectors: &[Embedding], content: &Embedding| {
-        vectors.iter().map(|vector| vector.cosine(content)).fold(0.0, f64::max)
-    };
-    one.vector
-        .cosine(&other.vector)
-        .max(most(&one.assumptions, &other.vector))
-        .max(most(&other.assumptions, &one.vector))
-}
-
-/// The claims of a unit, and those of its assumptions.
-struct Claims {
-    said: Vec<Claim>,
-    assumed: Vec<Claim>,
-}
-
-impl Claims {
-    fn of(unit: &Unit) -> Self {
-        let language = Language::English;
-        let said = sentences(&unit.content).take(MOST_SENTENCES);
-        let said = said.map(|sentence| Claim::of(language, sentence)).collect();
-        let assumed = unit.confidence.iter().flat_map(|confidence| &confidence.assumptions);
-        let assumed = assumed.take(MOST_SENTENCES).map(|text| Claim::of(language, text));
-        Self { said, assumed: assumed.collect() }
-    }
-
-    /// Returns how another unit opposes this one, and a sentence about it.
-    fn against(&self, theirs: &Self, unit: &Unit, other: &Unit) -> Option<(Detection, String)> {
-        let opposed = |a: &Claim, b: &Claim| a.opposes(b).is_some();
-        if self.said.iter().any(|one| theirs.said.iter().any(|two| opposed(one, two))) {
-            let (older, newer) =
-                if other.epoch <= unit.epoch { (other, unit) } else { (unit, other) };
-            let less_sure = matches!(
-                (older.score(), newer.score()),
-                (Some(older), Some(newer)) if newer + LESS_SURE <= older
-            );
-            let (by, why) = if less_sure {
-                (Detection::Temporal, "is newer and less sure, and opposes")
-            } else {
-                (Detection::Semantic, "opposes")
-            };
-            // Nothing of a content stands in it: a purge must leave none.
-            return Some((by, format!("{} {why} {}", newer.id, older.id)));
-        }
-        let assumed = |claims: &Self, said: &Self| {
-            claims.assumed.iter().any(|claim| said.said.iter().any(|one| opposed(claim, one)))
-        };
-        let (assumes, opposes) = if assumed(self, theirs) {
-            (unit, other)
-        } else if assumed(theirs, self) {
-            (other, unit)
-        } else {
-            return None;
-        };
-        Some((Detection::Logical, format!("{} assumes what {} opposes", assumes.id, opposes.id)))
-    }
 }
 
 /// Returns the kind of a conflict, by the types of its units and their evidence.
