@@ -144,9 +144,14 @@ fn coherence(summary: &str, sources: &[Source]) -> f64 {
     if all.is_empty() {
         return 1.0;
     }
-    let is_new = |sentence: &&str| !sources.iter().any(|source| source.text.contains(*sentence));
+    let is_new = |sentence: &str| !sources.iter().any(|source| source.text.contains(sentence));
+    let all: Vec<(bool, &str)> = all.iter().map(|sentence| (is_new(sentence), *sentence)).collect();
+    // A summary of extracts, as most are, says nothing new.
+    if !all.iter().any(|(new, _)| *new) {
+        return 1.0;
+    }
     let claims: Vec<(bool, Claim)> =
-        all.iter().map(|sentence| (is_new(sentence), Claim::of(LANGUAGE, sentence))).collect();
+        all.iter().map(|(new, sentence)| (*new, Claim::of(LANGUAGE, sentence))).collect();
     let mut pairs = 0;
     for (at, (new, claim)) in claims.iter().enumerate() {
         let others = claims.iter().skip(at + 1);
