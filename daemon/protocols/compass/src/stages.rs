@@ -16,7 +16,7 @@ const ENOUGH: f64 = 0.5;
 pub(crate) const RECENT_MEMORIES: usize = 5;
 const MANY_ERRORS: usize = 2;
 /// Actions that are looked at, and those of them that decide.
-const RECENT_ACTIONS: usize = 5;
+pub(crate) const RECENT_ACTIONS: usize = 5;
 const LAST_ACTIONS: usize = 3;
 
 /// The origin of a signal.
@@ -131,17 +131,19 @@ fn is_word_of(stage: StageType, word: &str) -> bool {
     let words: &[&str] = match stage {
         StageType::Planning => &[
             "plan", "analyse", "analyze", "design", "outline", "strategy", "consider", "decide",
-            "estimate",
+            "estimate", "read", "search", "find", "grep", "open", "list", "ls", "cat",
         ],
         StageType::Execution => &[
             "run", "call", "write", "create", "build", "apply", "move", "send", "deploy", "invoke",
+            "edit", "insert", "replace", "install", "rm", "mkdir",
         ],
         StageType::Reflection => {
             &["error", "fail", "debug", "diagnose", "why", "mistake", "learn", "retry"]
         }
-        StageType::Verification => {
-            &["verify", "test", "check", "validate", "confirm", "inspect", "assert", "review"]
-        }
+        StageType::Verification => &[
+            "verify", "test", "check", "validate", "confirm", "inspect", "assert", "review",
+            "pytest",
+        ],
     };
     // Forms of the word as well: `tests`, `tested`, `failing`, `verified`.
     let stem = |word: &str| omird_text::Language::English.stem(word).into_owned();

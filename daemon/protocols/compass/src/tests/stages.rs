@@ -22,6 +22,25 @@ fn a_marker_moves_the_task_on() {
     assert_eq!(text(&past, "/stage/stage_summary"), "first a plan");
 }
 
+/// A coding agent reports one action with each memory, and what its tool answered as another.
+#[test]
+fn actions_that_come_one_by_one_move_the_task_on() {
+    let rig = Rig::new();
+    let act = |content: &str, action: &str| {
+        let params = format!(r#"{{"task_id":"t1","content":"{content}","actions":["{action}"]}}"#);
+        let stored = rig.ask("memory.store", &params);
+        rig.store("the tool says so");
+        stored.pointer("/transition/to").and_then(Value::as_str).map(str::to_owned)
+    };
+    rig.store("the rounding is wrong");
+    assert_eq!(act("First the case of the report.", "create reproduce.py"), None);
+    assert_eq!(act("Its code goes in.", "edit 1:1"), Some("execution".to_owned()));
+    // One of another kind does not turn back what two have said.
+    assert_eq!(act("Where is it?", "ls -F"), None);
+    assert_eq!(act("It is in a file.", "find_file fields.py"), Some("planning".to_owned()));
+    assert_eq!(act("Nothing that says anything.", "zzz"), None);
+}
+
 #[test]
 fn a_stage_without_memories_is_relabelled() {
     let rig = Rig::new();

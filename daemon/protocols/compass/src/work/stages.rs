@@ -7,20 +7,17 @@ use omird_text::TokenCounter;
 use crate::call::Call;
 use crate::context::{Draft, Section, Worth};
 use crate::failure::Failure;
-use crate::names::Sort;
 use crate::stages::{self, Signal, Wording};
-use crate::state::{Memory, Stage, Task};
-use crate::store::{Batch, Kept, Search, retried};
+use crate::state::{Stage, Task};
+use crate::store::{Batch, Kept, retried};
 use crate::words::{StageType, TaskStatus, Word};
 use crate::work::context::{Made, Wish, critical_facts, or_nothing};
 use crate::work::modelled::take_wish;
 use crate::work::retrieve::{self, Wanted};
 use crate::work::shown;
-use crate::work::store::{LONGEST_CONTENT, errors_lately};
+use crate::work::store::{LONGEST_CONTENT, errors_lately, last_actions};
 use crate::work::tasks::{Completion, Course, current_stage, memories_of_stage};
 
-/// Actions of earlier memories that are looked at, beside those that the caller names.
-const MOST_ACTIONS: usize = 5;
 /// The newest records of a stage among which such memories are looked for.
 const MOST_LOOKED_AT: usize = 50;
 
@@ -283,20 +280,8 @@ fn signals(
     match actions {
         Some(actions) => all.extend(stages::acted(actions.iter().map(String::as_str))),
         None => {
-            // Those of the last memories, oldest first.
-            let search = Search {
-                most: Some(MOST_LOOKED_AT),
-                ..Search::of(call.store.name(Sort::StageHandle, &note.stage_id)?)
-            };
-            let memories = call.store.find::<Memory>(&search)?;
-            let mut newest: Vec<&str> = memories
-                .iter()
-                .flat_map(|found| found.state.actions.iter().rev())
-                .take(MOST_ACTIONS)
-                .map(String::as_str)
-                .collect();
-            newest.reverse();
-            all.extend(stages::acted(newest.into_iter()));
+            let last = last_actions(call, &note.stage_id, MOST_LOOKED_AT)?;
+            all.extend(stages::acted(last.iter().map(String::as_str)));
         }
     }
     let (now, clock) = call.store.now();

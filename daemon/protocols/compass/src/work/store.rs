@@ -21,6 +21,8 @@ use crate::words::{MemoryType, StageType, Word};
 use crate::work::prune;
 use crate::work::tasks::Course;
 
+/// Memories before one that are looked at for their actions: results of tools stand between them.
+const LOOKED_AT: usize = 12;
 /// Most bytes of a content.
 pub(crate) const LONGEST_CONTENT: usize = 256 << 10;
 /// Tokens of a memory's own summary.
@@ -453,13 +455,33 @@ fn place(
     }
     let mut signals: Vec<Signal> = marker.into_iter().collect();
     if signals.is_empty() {
-        signals.extend(stages::acted(wanted.actions.iter().map(String::as_str)));
+        if !wanted.actions.is_empty() {
+            // An agent that reports each action by itself is understood as well.
+            let before = last_actions(call, &id, LOOKED_AT)?;
+            let actions = before.iter().chain(&wanted.actions).map(String::as_str);
+            signals.extend(stages::acted(actions));
+        }
         signals.extend(errors_lately(call, &course.task)?);
     }
     let Some(signal) = stages::decided(&signals, stage_type) else { return Ok(None) };
     memory.stage_id = Some(course.move_on(call, batch, signal.stage_type, now)?);
     memory.stage_type = Some(signal.stage_type);
     Ok(Some((stage_type, signal.stage_type)))
+}
+
+/// Returns the actions of the last `most` memories of a stage, as many as decide about the next, oldest first.
+pub(crate) fn last_actions(
+    call: &Call<'_>,
+    stage_id: &str,
+    most: usize,
+) -> Result<Vec<String>, Failure> {
+    let search =
+        Search { most: Some(most), ..Search::of(call.store.name(Sort::StageHandle, stage_id)?) };
+    let memories = call.store.find::<Memory>(&search)?;
+    let newest = memories.into_iter().flat_map(|found| found.state.actions.into_iter().rev());
+    let mut last: Vec<String> = newest.take(stages::RECENT_ACTIONS).collect();
+    last.reverse();
+    Ok(last)
 }
 
 /// Returns the signal of errors among the last memories of the current stage. It looks at a handful of records, however many
