@@ -12,6 +12,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use super::{Derived, DerivedEntry, DerivedRefused};
 
@@ -20,6 +21,9 @@ const CACHE_BYTES: u64 = 4 << 20;
 
 /// A file that builds before 2026-11-23 put beside sled's own while words of what was forgotten may be in the index.
 const UNPURGED: &str = "unpurged";
+
+/// sled's own threads hold the file of a tree for a moment after it was closed.
+const CLOSING: Duration = Duration::from_secs(2);
 
 /// sled in a folder. It is opened with the first write, if nothing is there: an empty tree takes half a megabyte.
 pub struct SledStore {
@@ -150,6 +154,7 @@ fn guarded<T>(ask: impl FnOnce() -> sled::Result<T>) -> Result<T, DerivedRefused
 }
 
 fn open_tree(path: &Path) -> Result<sled::Db, DerivedRefused> {
+    wait_until_closed(path);
     let config = sled::Config::new()
         .path(path)
         .cache_capacity(CACHE_BYTES)
@@ -159,6 +164,20 @@ fn open_tree(path: &Path) -> Result<sled::Db, DerivedRefused> {
     // Reading every key shows damage now, while it can still be answered by a rebuild.
     guarded(|| db.iter().keys().try_for_each(|key| key.map(drop)))?;
     Ok(db)
+}
+
+/// Waits until nobody holds the tree's file, for [`CLOSING`] at most. sled asks for the lock once and refuses to open without
+/// it; a tree that this process has just closed would be taken for a damaged one, and all of it rebuilt.
+fn wait_until_closed(path: &Path) {
+    // For writing too: a pipe in its place would be waited for without end.
+    let mut file = fs::OpenOptions::new();
+    let Ok(file) = file.read(true).write(true).open(path.join("db")) else { return };
+    let started = Instant::now();
+    while matches!(file.try_lock(), Err(fs::TryLockError::WouldBlock))
+        && started.elapsed() < CLOSING
+    {
+        std::thread::sleep(Duration::from_millis(1));
+    }
 }
 
 /// Removes a file or a folder, if it is there.

@@ -1,7 +1,6 @@
 //! With real trees that were damaged. Each is used on a thread that is given up after a minute.
 
 use std::sync::mpsc;
-use std::time::Duration;
 
 use super::*;
 
@@ -152,4 +151,20 @@ fn leftovers_of_a_removal_and_of_an_older_build_go() {
     fs::write(path.join(UNPURGED), "").unwrap();
     assert_eq!(SledStore::open(&path).keys(), Ok(Vec::new()), "it may hold what was forgotten");
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn a_tree_that_another_thread_still_closes_is_waited_for() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("index");
+    tree(&path, 10);
+    let file = fs::File::open(path.join("db")).unwrap();
+    file.lock().unwrap();
+    let closing = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(200));
+        drop(file);
+    });
+    let store = SledStore::open(&path);
+    closing.join().unwrap();
+    assert_eq!(store.get(&[5]).unwrap(), Some(value(10, 5)), "nothing was thrown away");
 }
