@@ -220,6 +220,11 @@ impl<T> Queue<T> {
         self.lock().is_last_taken = true;
     }
 
+    /// Returns true if closing it loses nothing.
+    pub(crate) fn is_last_taken(&self) -> bool {
+        self.lock().is_last_taken
+    }
+
     /// Takes nothing in any more, and lets go of everything in it, unless that is still taken out; then `pop`
     /// returns.
     pub(crate) fn close(&self) {

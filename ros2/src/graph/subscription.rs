@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -28,6 +28,10 @@ use crate::stamp::Stamp;
 
 /// Time that a publisher has to answer with its last messages.
 const KEPT_WITHIN: Duration = Duration::from_secs(10);
+
+/// Time that callbacks of Zenoh have to return after their subscriber was undeclared. Zenoh takes the list of those it calls
+/// before it calls them: a message may still come to a subscriber that is gone, and to none that is new.
+const RETURNED_WITHIN: Duration = Duration::from_secs(2);
 
 /// Zenoh receives up to 64 KiB at once. What has half of that or more keeps no more than as much again.
 const SMALL: usize = 32 << 10;
@@ -99,9 +103,16 @@ impl Node {
             latched: qos.is_latched().then(|| Mutex::new(Latched::new())),
         });
         let held = Arc::new(Held::default());
+        // Nobody sends: all callbacks have returned once the one sender is gone, which Zenoh drops with the callback.
+        let (in_callback, returned) = mpsc::channel::<()>();
         held.hold(AtDrop({
             let queue = Arc::clone(&queue);
-            move || queue.close()
+            move || {
+                if queue.is_last_taken() {
+                    let _ = returned.recv_timeout(RETURNED_WITHIN);
+                }
+                queue.close();
+            }
         }));
         // What was published before is asked for first, so that new messages wait for it.
         if qos.is_latched() {
@@ -112,7 +123,10 @@ impl Node {
             .declare_subscriber(key.clone())
             .callback({
                 let inlet = Arc::clone(&inlet);
-                move |sample| inlet.take(&sample, false)
+                move |sample| {
+                    let _ = &in_callback;
+                    inlet.take(&sample, false);
+                }
             })
             .wait()
             .map_err(NodeError::zenoh("declare a subscriber"))?;
@@ -169,7 +183,7 @@ impl Subscription {
         self.held.let_go();
     }
 
-    /// Takes it out of the graph, and waits until all that came before was handed on.
+    /// Takes it out of the graph, and waits until all that came before was handed on, also what Zenoh is just bringing.
     pub(crate) fn finish(self) {
         self.queue.take_the_last();
     }
@@ -368,7 +382,55 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 #[cfg(test)]
 mod tests {
+    use parking_lot::RwLock;
+    use zenoh::Config;
+
     use super::*;
+    use crate::graph::{Clock, NodeConfig};
+    use crate::interface::Registry;
+
+    /// The thread whose message waits until it may be taken.
+    const SLOW: &str = "slow";
+
+    #[test]
+    fn a_message_that_zenoh_is_just_bringing_is_handed_on_at_the_end() {
+        let mut config = Config::default();
+        let off = [("scouting/multicast/enabled", "false"), ("listen/endpoints", "[]")];
+        off.into_iter().for_each(|(key, value)| config.insert_json5(key, value).unwrap());
+        let session = zenoh::open(config).wait().unwrap();
+        let ((came, has_come), (go, may_go)) = (mpsc::channel(), mpsc::channel());
+        let wait = Mutex::new((came, may_go));
+        let clock: Clock = Arc::new(move || {
+            if std::thread::current().name() == Some(SLOW) {
+                let (came, may_go) = &*wait.lock();
+                came.send(()).unwrap();
+                may_go.recv().unwrap();
+            }
+            Stamp::from_nanos(1)
+        });
+        let types = Arc::new(RwLock::new(Registry::standard()));
+        let named = NodeConfig::named("listener");
+        let node = Node::open(&session, named, types, clock, Arc::new(|_| ())).unwrap();
+        let ty = node.types().read().message("std_msgs/msg/String").unwrap();
+        let (heard, all_heard) = mpsc::channel();
+        let each = move |received: Received| heard.send(received.message).unwrap();
+        let subscription = node.subscribe("/chat", &ty, Qos::DEFAULT, each).unwrap();
+
+        let topic = node.names().topic("/chat").unwrap();
+        let hash = ty.hash.to_rihs_string();
+        let key = node.shared.key(&node.shared.endpoint(topic, &ty.name, &hash, Qos::DEFAULT));
+        let payload = Message::new(&ty).encode();
+        let slow = std::thread::Builder::new().name(SLOW.to_owned());
+        let slow = slow.spawn(move || session.put(key, payload).wait().unwrap()).unwrap();
+        has_come.recv().unwrap();
+        let finished = std::thread::spawn(|| subscription.finish());
+        std::thread::sleep(Duration::from_millis(50));
+        assert!(!finished.is_finished(), "its callback runs");
+        go.send(()).unwrap();
+        finished.join().unwrap();
+        slow.join().unwrap();
+        assert_eq!(all_heard.iter().count(), 1);
+    }
 
     #[test]
     fn what_is_small_holds_nothing_of_the_buffer_it_came_in() {
