@@ -1,5 +1,7 @@
 //! Vectors as they are kept: of length 1, an integer of one byte for each number, and one scale.
 
+use fearless_simd::{Level, Simd, dispatch};
+
 /// A vector of length 1 in integers: each number is the scale times its integer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Vector {
@@ -52,6 +54,18 @@ fn dot(a: &[i8], b: &[i8]) -> i32 {
     sums.iter().sum::<i32>() + rest.sum::<i32>()
 }
 
+/// The same of a row that was widened. A sum over 64 products at a time is what compilers make `vpmaddwd` of, which multiplies and adds
+/// pairs: with AVX2 a row of 64 takes a third of the time of [`dot`], without it a little more.
+#[inline(always)]
+fn dot_of_wide(a: &[i16], b: &[i8]) -> i32 {
+    let (a, a_rest) = a.as_chunks::<64>();
+    let (b, b_rest) = b.as_chunks::<64>();
+    let of = |a: &[i16], b: &[i8]| -> i32 {
+        a.iter().zip(b).map(|(a, b)| i32::from(*a) * i32::from(i16::from(*b))).sum()
+    };
+    a.iter().zip(b).map(|(a, b)| of(a, b)).sum::<i32>() + of(a_rest, b_rest)
+}
+
 /// A vector that is compared with many rows: its integers in the width in which processors multiply and add, so that they are
 /// widened once and not for each row.
 #[derive(Debug, Clone)]
@@ -67,12 +81,17 @@ impl Probe {
         Self { scale: vector.scale, values }
     }
 
-    /// Fills `out` with the cosines of rows that lie one behind the other, each of as many integers. Nothing else is done in
-    /// between: so it takes half the time of single comparisons.
+    /// Fills `out` with the cosines of rows that lie one behind the other, each of as many integers: what [`Probe::cosine`] says of
+    /// each, with the widest vector instructions that this processor has, so in a third of the time.
     pub fn cosines(&self, rows: &[i8], scales: &[f32], out: &mut Vec<f32>) {
         out.clear();
         let rows = rows.chunks_exact(self.values.len().max(1));
-        out.extend(rows.zip(scales).map(|(row, scale)| self.cosine(row, *scale)));
+        // `simd` compiles what is inlined into the closure once for each set of instructions.
+        dispatch!(Level::new(), simd => simd.vectorize(#[inline(always)] || {
+            for (row, scale) in rows.zip(scales) {
+                out.push(dot_of_wide(&self.values, row) as f32 * self.scale * scale);
+            }
+        }));
     }
 
     /// The cosine with a row of as many integers and its scale: what [`Vector::cosine`] says.
