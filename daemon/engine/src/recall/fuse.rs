@@ -14,7 +14,7 @@
 //! without vectors; where neither words nor cosine are strong, it counts for less. `docs/recall.md`, "Fusion", says what was
 //! measured.
 
-use std::cell::RefCell;
+use parking_lot::Mutex;
 
 use super::filter::Filter;
 use super::propose::{ResolvedQuery, narrowed, propose_words};
@@ -40,9 +40,11 @@ const ROUNDING: f64 = 1e-12;
 /// Longest time between neighbours; microseconds.
 const SAME_HOUR: i64 = 3_600_000_000;
 
-/// Most candidates whose room a thread keeps for the next question: half a megabyte. Room that is given back to the system costs a
-/// page fault for each of its pages when it is taken again, some two hundred for a question with 14,000 matches.
-const MOST_KEPT: usize = 1 << 14;
+/// Most candidates whose room is kept for the next question: two megabytes with their neighbours. Room that is given back to the system
+/// costs a page fault for each of its pages when it is taken again, some two hundred for a question with 33,000 matches.
+const MOST_KEPT: usize = 1 << 16;
+/// Rooms that are kept. More are made while more questions are asked at once.
+const MOST_ROOMS: usize = 2;
 
 /// Room for lists that are as long as there are matches.
 #[derive(Default)]
@@ -51,8 +53,22 @@ struct Room {
     all: Vec<Candidate>,
 }
 
-thread_local! {
-    static ROOM: RefCell<Room> = RefCell::default();
+/// Rooms that no question uses right now. The one used last is taken first: the processor's cache knows it still, whatever
+/// thread it was.
+static ROOMS: Mutex<Vec<Room>> = Mutex::new(Vec::new());
+
+impl Room {
+    fn take() -> Self {
+        ROOMS.lock().pop().unwrap_or_default()
+    }
+
+    fn give_back(self) {
+        let room = Self { near: emptied(self.near), all: emptied(self.all) };
+        let mut rooms = ROOMS.lock();
+        if rooms.len() < MOST_ROOMS {
+            rooms.push(room);
+        }
+    }
 }
 
 /// Empties a list, and gives its room back if it is large.
@@ -97,9 +113,9 @@ impl Candidate {
     }
 }
 
-/// All candidates of a question, ascending.
+/// All candidates of a question.
 pub(super) struct Candidates {
-    pub(super) all: Vec<Candidate>,
+    room: Room,
     pub(super) weights: Weights,
     /// True if some that are near may be missing.
     pub(super) is_approximate: bool,
@@ -127,16 +143,19 @@ impl Candidates {
         let mut passes = |id| {
             resolved.is_looked_at(id) && (is_plain(id) || filter.accepts(catalog, id).is_some())
         };
-        let (near, is_approximate) = match &query.vector {
-            Some(vector) => near(catalog, query, vector, within.as_deref(), &mut passes)?,
-            None => (Vec::new(), false),
+        let mut room = Room::take();
+        let is_approximate = match &query.vector {
+            Some(vector) => {
+                near(catalog, query, vector, within.as_deref(), &mut passes, &mut room.near)?
+            }
+            None => false,
         };
+        let near = &room.near;
         let related = related(catalog, query, within.as_deref(), &mut passes);
         let max = |most: f64, (_, value): &(DocId, f32)| most.max(f64::from(*value));
         let c_max = near.iter().fold(0.0, max);
-        let all = ROOM.with_borrow_mut(|room| std::mem::take(&mut room.all));
-        let (all, t_max) = merge(catalog, resolved, filter, beside_words(&near, related), all);
-        ROOM.with_borrow_mut(|room| room.near = emptied(near));
+        let beside = beside_words(near, related);
+        let t_max = merge(catalog, resolved, filter, beside, &mut room.all);
         let fusion = catalog.fusion();
         let strength = (t_max / STRONG_WORDS).min(1.0);
         let words = match (query.has_words(), query.vector.is_some()) {
@@ -149,7 +168,7 @@ impl Candidates {
         let scale = strength.max((c_max / STRONG_COSINE).min(1.0));
         let per = |weight: f64, max: f64| if max > 0.0 { scale * weight / max } else { 0.0 };
         let mut candidates = Self {
-            all,
+            room,
             weights: Weights::of(query),
             is_approximate,
             most_of_others: 0.0,
@@ -173,6 +192,11 @@ impl Candidates {
         Some(candidates)
     }
 
+    /// The candidates, ascending.
+    pub(super) fn all(&self) -> &[Candidate] {
+        &self.room.all
+    }
+
     fn relevance(&self, candidate: &Candidate) -> f64 {
         if candidate.is_hidden {
             return 0.0;
@@ -183,13 +207,13 @@ impl Candidates {
     /// Notes the most that neighbours can bring: those recorded right before and after, whatever they are.
     fn look_at_neighbours(&mut self) {
         let mut before: Option<(DocId, f64)> = None;
-        for at in 0..self.all.len() {
-            let Some(one) = self.all.get(at).copied() else { break };
+        for at in 0..self.room.all.len() {
+            let Some(one) = self.room.all.get(at).copied() else { break };
             let own = self.relevance(&one);
-            let next = self.all.get(at + 1).filter(|next| next.id == one.id + 1);
+            let next = self.room.all.get(at + 1).filter(|next| next.id == one.id + 1);
             let next = next.map_or(0.0, |next| self.relevance(next));
             let last = before.filter(|(id, _)| id + 1 == one.id).map_or(0.0, |(_, last)| last);
-            if let Some(one) = self.all.get_mut(at) {
+            if let Some(one) = self.room.all.get_mut(at) {
                 // Rounded up: it is a bound.
                 one.near = ((last + next) as f32).next_up();
             }
@@ -218,11 +242,11 @@ impl Candidates {
 
     /// The same with what neighbours bring: those of the same source and hour.
     pub(super) fn exactly(&self, catalog: &Catalog, at: usize, scores: &mut Scores) {
-        let Some(one) = self.all.get(at) else { return };
+        let Some(one) = self.room.all.get(at) else { return };
         Self::most(one, scores);
         if one.near > 0.0 {
-            let before = at.checked_sub(1).and_then(|at| self.all.get(at));
-            let beside = [before, self.all.get(at + 1)];
+            let before = at.checked_sub(1).and_then(|at| self.room.all.get(at));
+            let beside = [before, self.room.all.get(at + 1)];
             let of = |other: &&Candidate| {
                 other.id.abs_diff(one.id) == 1
                     && is_neighbour(catalog.doc(one.id), catalog.doc(other.id))
@@ -236,9 +260,7 @@ impl Candidates {
 
 impl Drop for Candidates {
     fn drop(&mut self) {
-        let all = emptied(std::mem::take(&mut self.all));
-        // A thread that ends has no room any more.
-        let _ = ROOM.try_with(|room| room.borrow_mut().all = all);
+        std::mem::take(&mut self.room).give_back();
     }
 }
 
@@ -253,22 +275,22 @@ fn is_neighbour(a: &Doc, b: &Doc) -> bool {
         && !b.dropped
 }
 
-/// The versions that are near in meaning, and true if some may be missing; `None` if there are no vectors of that model.
+/// Adds the versions that are near in meaning, and returns true if some may be missing; `None` if there are no vectors of that model.
 fn near(
     catalog: &Catalog,
     query: &Query,
     wanted: &QueryVector,
     within: Option<&[DocId]>,
     passes: &mut dyn FnMut(DocId) -> bool,
-) -> Option<(Vec<Near>, bool)> {
+    found: &mut Vec<Near>,
+) -> Option<bool> {
     let floor = query.min_cosine.unwrap_or(catalog.fusion().min_cosine) as f32;
     let spaces = catalog.vectors.spaces();
     let space = spaces.iter().find(|space| compare(space.model(), &wanted.model))?;
     // Only where a total that is too low will do.
     let signs_first = !query.exact_total && space.has_signs();
-    let room = ROOM.with_borrow_mut(|room| std::mem::take(&mut room.near));
-    let found = space.near(&wanted.vector, floor, within, signs_first, passes, room);
-    Some((found, signs_first))
+    space.near(&wanted.vector, floor, within, signs_first, passes, found);
+    Some(signs_first)
 }
 
 /// The versions that mention a related entity, or are one, with the largest relevance that leads there.
@@ -325,14 +347,14 @@ fn beside_words(
     Box::new(all.into_iter())
 }
 
-/// Candidates by words and all others in one list, in the room of `all`, and the best agreement with the words.
+/// Adds candidates by words and all others to a list, and returns the best agreement with the words.
 fn merge(
     catalog: &Catalog,
     resolved: &ResolvedQuery<'_>,
     filter: &Filter<'_>,
     beside: impl Iterator<Item = Candidate>,
-    mut all: Vec<Candidate>,
-) -> (Vec<Candidate>, f64) {
+    all: &mut Vec<Candidate>,
+) -> f64 {
     let mut rest = beside.peekable();
     let mut t_max = 0.0;
     propose_words(catalog, resolved, &mut |id, text| {
@@ -351,7 +373,7 @@ fn merge(
         all.push(one);
     });
     all.extend(rest);
-    (all, t_max)
+    t_max
 }
 
 #[cfg(test)]

@@ -132,7 +132,7 @@ fn select(
     }
     let weights = fused.as_ref().map_or(weights, |fused| fused.weights);
     let mut look = |id: DocId, proposed: f64, at_fused: Option<usize>| {
-        let candidate = at_fused.and_then(|at| fused.as_ref()?.all.get(at));
+        let candidate = at_fused.and_then(|at| fused.as_ref()?.all().get(at));
         let is_hidden = candidate.map_or_else(|| resolved.is_hidden(), |one| one.is_hidden);
         if prunes || skips {
             let bound = catalog.score_bounds.of(id);
@@ -212,7 +212,7 @@ fn select(
     };
     match &fused {
         Some(fused) => {
-            (0..).zip(&fused.all).for_each(|(at, one)| look(one.id, f64::from(one.text), Some(at)))
+            (0..).zip(fused.all()).for_each(|(at, one)| look(one.id, f64::from(one.text), Some(at)))
         }
         None => propose(catalog, &resolved, &mut |id, proposed| look(id, proposed, None)),
     }

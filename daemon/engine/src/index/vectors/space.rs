@@ -129,11 +129,11 @@ impl Space {
         self.bit_words() > 0 && self.rows > MANY_ROWS
     }
 
-    /// The versions whose vectors have at least the cosine `floor` with `vector`, in no order. Of those that are left out,
+    /// Adds to `found` the versions whose vectors have at least the cosine `floor` with `vector`, in no order. Of those that are left out,
     /// `passes` says so; where something narrows, `within` holds all that can match, ascending.
     ///
     /// All rows are compared. With `signs_first`, of long vectors in a large space only the [`BEST_BY_SIGNS`] that are most
-    /// alike by their signs: that takes less than half the time, and may leave some out. `room` is empty: a list to fill.
+    /// alike by their signs: that takes less than half the time, and may leave some out.
     pub(crate) fn near(
         &self,
         vector: &Vector,
@@ -141,12 +141,11 @@ impl Space {
         within: Option<&[DocId]>,
         signs_first: bool,
         passes: &mut dyn FnMut(DocId) -> bool,
-        room: Vec<Near>,
-    ) -> Vec<Near> {
-        let mut found = room;
+        found: &mut Vec<Near>,
+    ) {
         let dims = self.model.dims;
         if vector.values.len() != dims {
-            return found;
+            return;
         }
         let probe = Probe::of(vector);
         if signs_first && self.has_signs() {
@@ -158,7 +157,7 @@ impl Space {
                     found.push((block.docs[row], cosine));
                 }
             }
-            return found;
+            return;
         }
         let Some(within) = within else {
             let mut cosines = Vec::with_capacity(BLOCK_ROWS);
@@ -167,7 +166,7 @@ impl Space {
                 let near = block.docs.iter().zip(&cosines).filter(|(_, cosine)| **cosine >= floor);
                 found.extend(near.filter(|(doc, _)| passes(**doc)).map(|(doc, one)| (*doc, *one)));
             }
-            return found;
+            return;
         };
         for block in &self.blocks {
             let values = block.values.chunks_exact(dims);
@@ -182,7 +181,6 @@ impl Space {
                 }
             }
         }
-        found
     }
 
     /// The rows whose signs differ least from those of `vector`, as block and row.
@@ -251,14 +249,9 @@ mod tests {
         for (floor, within) in
             [(0.2, None), (-1.0, Some((0..3000).step_by(7).collect::<Vec<DocId>>()))]
         {
-            let mut found = space.near(
-                question,
-                floor,
-                within.as_deref(),
-                false,
-                &mut |doc| doc % 2 == 1,
-                Vec::new(),
-            );
+            let mut found = Vec::new();
+            let odd = &mut |doc| doc % 2 == 1;
+            space.near(question, floor, within.as_deref(), false, odd, &mut found);
             found.sort_by_key(|(doc, _)| *doc);
             let expected: Vec<Near> = (0..)
                 .zip(&all)
@@ -272,9 +265,9 @@ mod tests {
                 assert!(a.0 == b.0 && (a.1 - b.1).abs() < 1e-6, "{a:?} {b:?}");
             }
         }
-        assert!(
-            space.near(&vectors(1, 32)[0], -1.0, None, false, &mut |_| true, Vec::new()).is_empty()
-        );
+        let mut found = Vec::new();
+        space.near(&vectors(1, 32)[0], -1.0, None, false, &mut |_| true, &mut found);
+        assert_eq!(found, []);
     }
 
     #[test]
@@ -308,13 +301,17 @@ mod tests {
         }
         let space = space(&all);
         assert!(space.has_signs());
-        let exact = space.near(&question, 0.3, None, false, &mut |_| true, Vec::new());
-        let mut found = space.near(&question, 0.3, None, true, &mut |_| true, Vec::new());
+        let near = |within, signs_first| {
+            let mut found = Vec::new();
+            space.near(&question, 0.3, within, signs_first, &mut |_| true, &mut found);
+            found
+        };
+        let exact = near(None, false);
+        let mut found = near(None, true);
         assert!(found.iter().all(|one| exact.contains(one)));
         found.sort_by(|a, b| b.1.total_cmp(&a.1));
         let docs: Vec<DocId> = found.iter().map(|(doc, _)| *doc).collect();
         assert_eq!(docs[..5], [5, 16000, 9000, 5000, 100]);
-        let none = space.near(&question, 0.3, Some(&[]), true, &mut |_| true, Vec::new());
-        assert!(none.is_empty());
+        assert_eq!(near(Some(&[]), true), []);
     }
 }
