@@ -77,7 +77,7 @@ pub mod decode;
 pub mod extension;
 #[cfg(feature = "fixed")]
 pub mod fixed;
-#[cfg(feature = "proof")]
+#[cfg(feature = "alloc")]
 pub mod hex;
 #[cfg(feature = "jcs")]
 pub mod jcs;

@@ -13,6 +13,7 @@
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
+pub(super) use crate::hex::encode as hex;
 use crate::merkle::{Hash, Side};
 use crate::value::{Map, Value};
 
@@ -115,12 +116,6 @@ impl Path {
         let beside = siblings.iter().map(sibling).collect::<Option<_>>()?;
         Some(Self { leaf: bytes(map, "leafHash")?, beside })
     }
-}
-
-/// Writes bytes in lower-case hexadecimal.
-pub(super) fn hex(bytes: &[u8]) -> String {
-    let digit = |nibble: u8| char::from(b"0123456789abcdef"[usize::from(nibble & 15)]);
-    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(*byte)]).collect()
 }
 
 /// Reads lower-case hexadecimal of exactly so many bytes.

@@ -7,6 +7,7 @@ use std::os::unix::fs::{FileExt as _, MetadataExt, OpenOptionsExt, fchown};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use omir_core::hex;
 use omir_core::value::Value;
 use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
@@ -60,7 +61,7 @@ impl Record {
 
     /// Returns the SHA-256 of the token.
     pub(crate) fn digest(&self) -> Option<Digest> {
-        unhex(&self.sha256)
+        hex::decode(&self.sha256)
     }
 }
 
@@ -234,7 +235,7 @@ impl TokenStore {
             if tokens.len() >= MOST_TOKENS {
                 return Err(TokenError::TooMany);
             }
-            let sha256 = hex(&secret.digest());
+            let sha256 = hex::encode(&secret.digest());
             tokens.push(Record { grant, sha256, created });
             Ok(())
         })?;
@@ -428,19 +429,4 @@ pub fn parse(bytes: &[u8]) -> Result<Vec<Record>, Unreadable> {
         }
     }
     Ok(contents.tokens)
-}
-
-fn hex(digest: &Digest) -> String {
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-fn unhex(text: &str) -> Option<Digest> {
-    if text.len() != 64 || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        return None;
-    }
-    let mut digest = Digest::default();
-    for (byte, pair) in digest.iter_mut().zip(text.as_bytes().chunks_exact(2)) {
-        *byte = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
-    }
-    Some(digest)
 }

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use omir_core::extension::{Consolidated, UNPLACED_URL};
+use omir_core::hex::encode as hex;
 use omir_core::instant::Instant;
 use omir_core::model::{Confidence, Decay, Entity, Extension, MemoryRecord, Provenance, Resource};
 use omir_core::number::Number;
@@ -62,10 +63,6 @@ pub fn record_id(
     hasher.update((element as u64).to_le_bytes());
     hasher.update(message);
     format!("ros2-{}", hex(&hasher.finalize()[..12]))
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The id of the entity of that name: the name itself in small letters, with `-` for what an id cannot

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use omir_core::hex;
 use omir_core::value::{Map, Value};
 use omird_embedding::{Embedder, Vector};
 
@@ -130,9 +131,7 @@ impl Engine {
         };
         let mut status = Map::new();
         status.insert("model", own.map_or(Value::Null, |own| own.name.as_str().into()));
-        let hash = own
-            .filter(|own| own.hash != [0; 32])
-            .map(|own| own.hash.iter().map(|byte| format!("{byte:02x}")).collect::<String>());
+        let hash = own.filter(|own| own.hash != [0; 32]).map(|own| hex::encode(&own.hash));
         status.insert("modelHash", hash.map_or(Value::Null, Value::from));
         status.insert("pending", int(vectors.pending.load(Ordering::Relaxed)));
         status.insert("bytes", int(vectors.bytes.load(Ordering::Relaxed)));

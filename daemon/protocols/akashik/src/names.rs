@@ -1,5 +1,6 @@
 //! Names in the store: an id of Akashik is any text, a name of omird is not, and tenants never meet.
 
+pub(crate) use omir_core::hex::encode as hex;
 use omir_core::reference::{Id, Ref, ResourceType, check_id};
 use sha2::{Digest, Sha256};
 
@@ -79,11 +80,6 @@ pub(crate) fn digest(parts: &[&[u8]]) -> [u8; 16] {
     let mut half = [0; 16];
     half.copy_from_slice(&digest[..16]);
     half
-}
-
-/// Writes bytes in hexadecimal.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Names in the store: an id of COMPASS is any text, a name of omird is not, and tenants never meet.
 
+use omir_core::hex;
 use omir_core::reference::{Id, Ref, ResourceType, check_id};
 use sha2::{Digest, Sha256};
 
@@ -109,7 +110,7 @@ fn digest(tenant: &str, id: &str) -> String {
     digest.update([0]);
     digest.update(id.as_bytes());
     let digest = digest.finalize();
-    digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+    hex::encode(&digest[..16])
 }
 
 /// Returns an id that is made of what it stands for, so that the same thing has the same id.

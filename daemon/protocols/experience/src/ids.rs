@@ -10,8 +10,7 @@
 //!
 //! `<hex>` is the beginning of a SHA-256: refs and task ids hold characters that no id may.
 
-use std::fmt::Write as _;
-
+pub(crate) use omir_core::hex::encode as hex;
 use omir_core::reference::{Id, Ref, ResourceType};
 use sha2::{Digest as _, Sha256};
 
@@ -41,15 +40,6 @@ fn digest(parts: &[&str]) -> [u8; 32] {
         hasher.update(part.as_bytes());
     }
     hasher.finalize().into()
-}
-
-/// Returns bytes as lower-case hex.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(2 * bytes.len());
-    for byte in bytes {
-        let _ = write!(text, "{byte:02x}");
-    }
-    text
 }
 
 fn short(parts: &[&str]) -> String {

@@ -1,6 +1,7 @@
 //! Ids in the store. A WorldId may hold characters and lengths that no id may, so the id of its Episode is a digest of all of
 //! it; and of the tenant, so that nothing of two tenants meets.
 
+pub(crate) use omir_core::hex::encode as hex;
 use omir_core::reference::{Id, Ref, ResourceType};
 use omird_engine::{Code, Error};
 use sha2::{Digest as _, Sha256};
@@ -35,10 +36,6 @@ pub(crate) fn tenant(tenant: Option<&str>) -> Result<Ref, Error> {
 /// Returns the Episode that holds a recorded trace.
 pub(crate) fn trace(id: &str) -> Result<Ref, Error> {
     named(ResourceType::Episode, format!("{OURS}t.{id}"))
-}
-
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn named(kind: ResourceType, id: String) -> Result<Ref, Error> {
