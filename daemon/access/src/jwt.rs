@@ -176,7 +176,7 @@ fn caller(
         tenant: grant.tenant.filter(|tenant| tenant != DEFAULT_TENANT).map(Into::into),
         agents: grant.agents.into_iter().map(Into::into).collect(),
         scopes: Scopes::Only(held.collect()),
-        has_key: true,
+        has_token: true,
         ..Caller::trusted(transport, name)
     })
 }

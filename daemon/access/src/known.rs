@@ -295,7 +295,7 @@ impl Token {
             authority: grant.authority,
             scopes: Scopes::Only(held.collect()),
             bounds: Bounds { rates, ..Bounds::default() },
-            has_key: true,
+            has_token: true,
             ..Caller::trusted("", grant.name.as_str())
         };
         Some(Self { digest: record.digest()?, expires: grant.expires, caller })

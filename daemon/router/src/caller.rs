@@ -27,8 +27,8 @@ pub struct Caller {
     pub bounds: Bounds,
     /// The way a caller of this kind gets the scope that it lacks, for the refusal.
     pub remedy: Option<Remedy>,
-    /// Came with a key of its own, so that the rates of a protocol hold where the key states none.
-    pub has_key: bool,
+    /// Came with a token, so that the rates of a protocol hold where the token states none.
+    pub has_token: bool,
     /// Asked to be held to reading, whatever its scopes: a program that hands what it may do on to another.
     pub only_reads: bool,
     /// Asks again by itself when a refusal may pass, so that such a refusal is none to be counted.
@@ -59,7 +59,7 @@ impl Caller {
             scopes: Scopes::All,
             bounds: Bounds::default(),
             remedy: None,
-            has_key: false,
+            has_token: false,
             only_reads: false,
             retries: false,
         }

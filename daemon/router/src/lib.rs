@@ -163,8 +163,8 @@ impl Router {
     ) -> Result<Admitted, Refusal> {
         let mut decided =
             self.check(caller, method, incoming).and_then(|()| self.permit(method, incoming));
-        // The last reason to refuse. What is refused costs nothing of the rate that a key states, and something of the rate of
-        // a protocol, which says so.
+        // The last reason to refuse. A protocol that has rates counts what it is asked, also what it refuses, by whatever rate holds
+        // for the caller; others count what they answer.
         let mut usage = None;
         if decided.is_ok() || method.rates != [None, None] {
             let counted = {

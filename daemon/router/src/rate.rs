@@ -91,7 +91,7 @@ impl Rates {
 /// Returns the rates that hold for a caller, and the name they are kept by.
 fn of(caller: &Caller, method: &Method) -> Option<(Name, [Option<Rate>; 2])> {
     let stated = caller.bounds.rates;
-    let default = if caller.has_key { method.rates } else { [None, None] };
+    let default = if caller.has_token { method.rates } else { [None, None] };
     let rates = [stated[0].or(default[0]), stated[1].or(default[1])];
     if rates == [None, None] {
         return None;

@@ -122,8 +122,8 @@ fn what_is_left_of_an_hour_is_told() {
     };
     const HOUR: Option<Rate> = Some(Rate { requests: 30, per: Duration::from_secs(3600) });
     let router = Router::new(Facts::default(), []);
-    let caller = Caller { has_key: true, ..somebody(&ALL) };
-    let stranger = Caller { has_key: false, name: "b".into(), ..somebody(&ALL) };
+    let caller = Caller { has_token: true, ..somebody(&ALL) };
+    let stranger = Caller { has_token: false, name: "b".into(), ..somebody(&ALL) };
     let admit = |caller: &Caller, seconds: u64| {
         let now = NOW + Duration::from_secs(seconds);
         router.admit_at(caller, &RATED, Incoming::default(), now).map(Admitted::done)
@@ -152,6 +152,10 @@ fn what_is_left_of_an_hour_is_told() {
     stated.bounds.rates[1] = Some(Rate { requests: 2, ..HOUR.unwrap() });
     assert_eq!((admit(&stated, 0), admit(&stated, 0)), (Ok(()), Ok(())));
     assert!(admit(&stated, 1).is_err());
+    // So does what is refused for its scope, by whichever rate holds.
+    let unscoped = Caller { name: "e".into(), scopes: Scopes::only(&[]), ..stated.clone() };
+    assert!(matches!(admit(&unscoped, 0), Err(Refusal::Scope { .. })));
+    assert_eq!(left(&unscoped, 0).map(|(left, _)| left), Some(1));
     // Of several at once each has left one less, in whatever order they are answered.
     let third = Caller { name: "d".into(), ..caller.clone() };
     let at_once: Vec<Admitted> = (0..3)

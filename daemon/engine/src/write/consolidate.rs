@@ -112,7 +112,7 @@ pub(crate) fn sources(record: &MemoryRecord) -> BTreeSet<String> {
     Consolidated::of(record).evidence.into_keys().collect()
 }
 
-/// The record that stands for `newest` and `others`, under the name `keeper`, which is that of one of
+/// The record that stands for `newest` and `others`, under the name `survivor`, which is that of one of
 /// them; `None` if it could not keep their evidence apart.
 ///
 /// Its words, its place and how that was found out are those of the newest. Importance and half-life are the greatest, accesses are
@@ -120,7 +120,7 @@ pub(crate) fn sources(record: &MemoryRecord) -> BTreeSet<String> {
 /// did; what is in doubt about a date goes with the date. Its confidence is the evidence of all sources over the prior, calibrated by
 /// [`Beta::damped`]; where nobody gave evidence it states what it stated.
 pub(crate) fn consolidate<'a>(
-    keeper: &Id,
+    survivor: &Id,
     newest: &Observation,
     others: impl IntoIterator<Item = &'a Observation>,
 ) -> Option<MemoryRecord> {
@@ -145,10 +145,10 @@ pub(crate) fn consolidate<'a>(
         return None;
     }
     record.created_at = oldest.created_at.clone();
-    if record.id != *keeper {
+    if record.id != *survivor {
         history.from.push(record.id.as_str().to_owned());
-        history.from.retain(|id| id != keeper.as_str());
-        record.id = keeper.clone();
+        history.from.retain(|id| id != survivor.as_str());
+        record.id = survivor.clone();
     }
     if record.event_time.is_some() || history.last.at() != record.created_at.at() {
         record.event_time = Some(history.last.clone());

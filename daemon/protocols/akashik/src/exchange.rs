@@ -42,9 +42,9 @@ pub struct Akashik {
 /// Returns who asks, as far as a field decides by it.
 pub(crate) fn who(caller: &Caller) -> Who {
     // The person at the machine: no token has that name, and no way in that is open to all.
-    let is_owner = !caller.has_key && &*caller.name == "local";
+    let is_owner = !caller.has_token && &*caller.name == "local";
     let standard = if is_owner { OPERATOR } else { STANDARD };
-    let holder = if caller.has_key { caller.name.to_string() } else { String::new() };
+    let holder = if caller.has_token { caller.name.to_string() } else { String::new() };
     Who {
         authority: caller.authority.unwrap_or(standard).min(OPERATOR),
         holder,

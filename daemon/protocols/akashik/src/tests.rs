@@ -195,7 +195,7 @@ fn token(name: &str, agents: &[&str], scopes: &[Scope]) -> Caller {
     Caller {
         scopes: Scopes::only(scopes),
         agents: agents.iter().map(|agent| Arc::from(*agent)).collect(),
-        has_key: true,
+        has_token: true,
         ..Caller::trusted("test", name)
     }
 }

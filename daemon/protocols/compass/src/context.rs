@@ -115,6 +115,13 @@ impl Draft {
         }
     }
 
+    /// Adds critical facts. They are never cut.
+    pub(crate) fn add_facts(&mut self, facts: &[String]) {
+        for fact in facts {
+            self.add(Section::Facts, Worth::Fixed, format!("- {fact}"));
+        }
+    }
+
     /// Cuts the draft until it fits, by the tokens of `counter`.
     ///
     /// # Errors

@@ -26,7 +26,7 @@ pub(crate) struct Who {
     is_operator: bool,
     is_agent: bool,
     /// It came with a key, which says whom it speaks for. Without one, the network decided who gets here.
-    has_key: bool,
+    has_token: bool,
     context: Conversation,
 }
 
@@ -70,7 +70,7 @@ impl Who {
             is_ace: caller.scopes.hold(ACE),
             is_operator: caller.scopes.hold(OPERATOR),
             is_agent: caller.scopes.hold(AGENT),
-            has_key: caller.has_key,
+            has_token: caller.has_token,
             context,
         }
     }
@@ -100,7 +100,7 @@ impl Who {
     pub(crate) fn may(&self, agent: &str) -> bool {
         let is = |own: &Arc<str>| **own == *agent;
         self.is_operator
-            || self.agents.is_empty() && !self.has_key
+            || self.agents.is_empty() && !self.has_token
             || self.is_ace && self.agents.iter().any(is)
             || self.is_agent && self.agents.first().is_some_and(is)
     }
@@ -167,7 +167,7 @@ mod tests {
     fn who(scopes: &[Scope], agents: &[&str]) -> Who {
         let agents = agents.iter().map(|agent| Arc::from(*agent)).collect();
         let scopes = Scopes::only(scopes);
-        let caller = Caller { scopes, agents, has_key: true, ..Caller::trusted("test", "t") };
+        let caller = Caller { scopes, agents, has_token: true, ..Caller::trusted("test", "t") };
         Who::new(&caller, Conversation { trace_id: "x".to_owned(), source_agent: None })
     }
 
@@ -177,7 +177,7 @@ mod tests {
         let ace = who(&[ACE], &["a1", "a2"]);
         let operator = who(&[OPERATOR], &["a1"]);
         let nobody = who(&[AGENT], &[]);
-        let anyone = Who { has_key: false, ..nobody.clone() };
+        let anyone = Who { has_token: false, ..nobody.clone() };
         let nobody_as_ace = who(&[ACE], &[]);
         let of = |who: &Who| ["a1", "a2", "a3"].map(|agent| who.may(agent));
         assert_eq!(of(&agent), [true, false, false]);
@@ -200,10 +200,10 @@ mod tests {
         assert_eq!(named(Some("a2"), &who(&[AGENT], &["a1"])), Err(-32104));
         assert_eq!(named(Some("a2"), &who(&[ACE], &["a1", "a2"])), Ok("a2".to_owned()));
         assert_eq!(named(None, &who(&[AGENT], &[])), Err(-32602));
-        let mut said = Who { has_key: false, ..who(&[AGENT], &[]) };
+        let mut said = Who { has_token: false, ..who(&[AGENT], &[]) };
         said.context.source_agent = Some("a9".to_owned());
         assert_eq!(named(None, &said), Ok("a9".to_owned()));
-        said.has_key = true;
+        said.has_token = true;
         assert_eq!(named(None, &said), Err(-32104), "a token says whom it speaks for");
     }
 

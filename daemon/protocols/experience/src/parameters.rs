@@ -115,7 +115,9 @@ impl Vicinity {
         let radius = match radius.map(finite) {
             None => RADIUS,
             Some(Some(radius)) if (0.0..=MOST_METRES).contains(&radius) => radius,
-            Some(_) => return wrong("the parameter radius is no number of metres from 0"),
+            Some(_) => {
+                return wrong("the parameter radius is no number of metres from 0 to 10000000");
+            }
         };
         if frame.is_some_and(|frame| frame.is_empty() || frame.len() > LONGEST_FRAME) {
             return wrong("the parameter frame is no name of a frame such as map");
@@ -162,7 +164,11 @@ mod tests {
             (&[("near", "1")][..], "near is not"),
             (&[("near", "1,2,3,4")], "near is not"),
             (&[("near", "nan,1")], "near is not"),
-            (&[("near", "1,2"), ("radius", "-1")], "radius is no"),
+            (
+                &[("near", "1,2"), ("radius", "-1")],
+                "radius is no number of metres from 0 to 10000000",
+            ),
+            (&[("near", "1,2"), ("radius", "10000001")], "radius is no number of metres from 0 to"),
             (&[("near", "1,2"), ("frame", "")], "frame is no"),
             (&[("radius", "2")], "radius goes with near"),
             (&[("nearby", "1,2")], "\"nearby\" is no parameter"),

@@ -57,10 +57,6 @@ pub(crate) struct Service {
     listening: OnceLock<Listening>,
 }
 
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock()
-}
-
 impl Service {
     /// Starts the threads.
     pub(crate) fn start(engine: Engine, settings: ExperienceSettings, key: [u8; 32]) -> Arc<Self> {
@@ -105,27 +101,27 @@ impl Service {
     }
 
     pub(crate) fn table(&self) -> MutexGuard<'_, Table> {
-        locked(&self.table)
+        self.table.lock()
     }
 
     pub(crate) fn cache(&self) -> MutexGuard<'_, Cache> {
-        locked(&self.cache)
+        self.cache.lock()
     }
 
     pub(crate) fn pulse(&self) -> MutexGuard<'_, Pulse> {
-        locked(&self.pulse)
+        self.pulse.lock()
     }
 
     pub(crate) fn relevance(&self) -> MutexGuard<'_, Relevance> {
-        locked(&self.relevance)
+        self.relevance.lock()
     }
 
     pub(crate) fn indexer(&self) -> Indexer {
-        *locked(&self.indexer)
+        *self.indexer.lock()
     }
 
     pub(crate) fn indexed(&self, indexer: Indexer) {
-        *locked(&self.indexer) = indexer;
+        *self.indexer.lock() = indexer;
     }
 
     /// Returns the tenant's Entity, if every experience of the tenant refers to it. A client of OMIR may have forgotten it: that

@@ -89,7 +89,7 @@ impl Planner<'_> {
         if others.iter().any(has_children) {
             return false;
         }
-        let Some((before, keeper)) = self.observation(&into.target) else { return false };
+        let Some((before, survivor)) = self.observation(&into.target) else { return false };
         let Some(absorbed) = others
             .iter()
             .map(|chosen| self.observation(&chosen.target))
@@ -98,9 +98,9 @@ impl Planner<'_> {
             return false;
         };
         // Its words and its place are those of the newest: that is where the thing is by now.
-        let name = keeper.record.id.clone();
+        let name = survivor.record.id.clone();
         let mut all: Vec<&Observation> =
-            absorbed.iter().map(|(_, observation)| observation).chain([&keeper]).collect();
+            absorbed.iter().map(|(_, observation)| observation).chain([&survivor]).collect();
         all.sort_by_cached_key(|observation| self.age_of(observation));
         let Some(record) = all.pop().and_then(|newest| consolidate(&name, newest, all)) else {
             return false;

@@ -191,9 +191,7 @@ impl Grounds {
             let text = format!("- {}: {}", stage.stage_type, stage.stage_summary);
             draft.add(Section::Past, Worth::Past, text);
         }
-        for fact in &self.facts {
-            draft.add(Section::Facts, Worth::Fixed, format!("- {fact}"));
-        }
+        draft.add_facts(&self.facts);
         for error in &self.errors {
             draft.add(Section::Errors, Worth::Error, line_of_error(&error.state));
         }

@@ -164,7 +164,7 @@ pub(crate) fn made(
             (Vec::new(), contents.map(|content| call.settings.token_counter.count(content)).sum())
         }
     };
-    facts.iter().for_each(|fact| draft.add(Section::Facts, Worth::Fixed, format!("- {fact}")));
+    draft.add_facts(&facts);
     if with_raw {
         let section = if task.is_some() { Section::Current } else { Section::Memories };
         for one in &found.memories {

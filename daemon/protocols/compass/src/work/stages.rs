@@ -62,7 +62,7 @@ fn made(call: &Call<'_>, task: &Task, stage: &Stage, wish: &Wish) -> Result<Made
         Some(_) => stage.critical_facts.clone(),
         None => critical_facts(call, task)?,
     };
-    facts.iter().for_each(|fact| draft.add(Section::Facts, Worth::Fixed, format!("- {fact}")));
+    draft.add_facts(&facts);
     let wanted = Wanted {
         query: wish.query.as_deref(),
         k: 100,
@@ -204,7 +204,7 @@ pub(crate) fn get_task_progress(call: &mut Call<'_>) -> Result<Map, Failure> {
     let mut draft = Draft::default();
     super::context::write_progress(&mut draft, &task);
     let facts = critical_facts(call, &task)?;
-    facts.iter().for_each(|fact| draft.add(Section::Facts, Worth::Fixed, format!("- {fact}")));
+    draft.add_facts(&facts);
     let wish = Wish::plain(None, budget);
     let context = draft.fit(wish.budget, wish.format, call.settings.token_counter)?;
     let history = task.metrics.last().map_or(0, |metric| metric.input_tokens);

@@ -238,7 +238,7 @@ fn health_and_schemas_are_for_everybody() {
 #[test]
 fn rates_are_told_and_kept() {
     let rig = Rig::new();
-    let keyed = omird_router::Caller { has_key: true, ..caller(None) };
+    let keyed = omird_router::Caller { has_token: true, ..caller(None) };
     let ask = || rig.ask(&EXPERIENCE, &keyed, message("", &[("task_id", "none")]));
     let left = |told: &crate::testing::Received| -> u32 {
         told.header("X-RateLimit-Remaining").unwrap().parse().unwrap()

@@ -126,7 +126,7 @@ impl Pass<'_> {
         // sealed, where a version that was superseded costs less than one that was forgotten. What is
         // forgotten is new then, and most of that is dropped before it ever is in a segment.
         let most = |(_, one): &(usize, &Observed)| (one.count, Reverse(one.order()));
-        let keeper = match has_children(&newest) {
+        let survivor = match has_children(&newest) {
             true => newest,
             false => {
                 group.push(newest);
@@ -135,14 +135,14 @@ impl Pass<'_> {
             }
         };
         // Nothing of it is looked at again in this pass.
-        gone.insert(RefKey::of(&keeper.chosen.target));
-        let reason = format!("same as {} by entities, place and words", keeper.chosen.target);
+        gone.insert(RefKey::of(&survivor.chosen.target));
+        let reason = format!("same as {} by entities, place and words", survivor.chosen.target);
         for other in &group {
             gone.insert(RefKey::of(&other.chosen.target));
             let cause = Cause { name: "consolidation", reason: reason.clone(), tiers: None };
             self.report.note(&other.chosen.target.to_string(), &cause);
         }
-        Some(Act::Merge(keeper.chosen, group.into_iter().map(|other| other.chosen).collect()))
+        Some(Act::Merge(survivor.chosen, group.into_iter().map(|other| other.chosen).collect()))
     }
 
     fn observed(&self, id: DocId, gone: &HashSet<RefKey>) -> Option<Observed> {
