@@ -38,15 +38,18 @@ class Refused(Exception):
 class Robot:
     """A daemon on a folder, and the agents that ask it."""
 
-    def __init__(self, omird, omir, folder):
+    def __init__(self, omird, omir, folder, config=""):
         self.omird, self.omir, self.data = omird, omir, pathlib.Path(folder, "data")
+        self.config = pathlib.Path(folder, "omird.toml")
+        self.config.write_text(config)
         self.endpoint = f"tcp/127.0.0.1:{free_port()}"
         self.tokens, self.next_id, self.epoch = {}, 0, 0
         self.lock = threading.Lock()
         self.begin()
 
     def begin(self):
-        words = ["--robot", "rover", "--data", self.data, "--http", "127.0.0.1:0", "--listen", self.endpoint]
+        words = ["--config", self.config, "--robot", "rover", "--data", self.data]
+        words += ["--http", "127.0.0.1:0", "--listen", self.endpoint]
         self.process = start(self.omird, *words, told=(line := []))
         told = dict(word.split("=", 1) for word in line[0].split()[1:])
         self.host, self.port = told["http"].rsplit(":", 1)
@@ -597,6 +600,32 @@ def pushes(robot):
         # Each leaves its own out; together they are all of it.
         same(len(set(ids(seen)) | set(ids(mine))) >= 1000, True)
     socket_refuses(robot, "v1")
+    told_where_tokens_are_required(robot)
+
+
+def told_where_tokens_are_required(robot):
+    """Where every way in needs a token, Zenoh tells all who listen that something happened, and nothing of it."""
+    with tempfile.TemporaryDirectory() as folder:
+        closed = Robot(robot.omird, robot.omir, folder, "[access]\nrequire = true\n")
+        try:
+            closed.join("w1", "w2")
+            wish = {"action": "subscribe", "subscription": {"events": ["memory.recorded"]}}
+            subscription = closed.ask("w1", "SUBSCRIBE", wish)["subscription_id"]
+            config = zenoh.Config.from_json5(json.dumps({
+                "mode": "client", "connect": {"endpoints": [closed.endpoint]}, "scouting": {"multicast": {"enabled": False}}}))
+            heard = []
+            with zenoh.open(config) as session:
+                key = "omir/rover/akashik/event/*/memory.recorded"
+                subscriber = session.declare_subscriber(key, lambda sample: heard.append(json.loads(sample.payload.to_string())))
+                time.sleep(0.5)
+                epoch = closed.ask("w2", "RECORD", unit("The secret word is dragonfly."))["epoch"]
+                until = time.monotonic() + 30
+                while not heard and time.monotonic() < until:
+                    time.sleep(0.05)
+                subscriber.undeclare()
+            same(heard, [{"subscription_id": subscription, "event": "memory.recorded", "epoch": epoch}])
+        finally:
+            closed.kill()
 
 
 @item("L2-8")

@@ -37,16 +37,16 @@ pub struct Rules {
 /// Returns the rules. Others may ask, subscribe to events and announcements, which carry references only, and meet in the graph of ROS of
 /// domain `graph`, if there is one.
 pub(crate) fn rules(keys: &Keys, graph: Option<u32>) -> Rules {
-    let announced = keys.operation("compass/signal/**");
-    let events = [keys.operation("event/**"), keys.event_of_any(), announced.clone()];
+    let told = ["event/**", "compass/signal/**", "akashik/event/**"].map(|of| keys.operation(of));
+    let heard: Vec<String> = told.iter().cloned().chain([keys.event_of_any()]).collect();
     let both = ["ingress", "egress"];
     let mut rules = vec![
         json!({"id": "asks", "permission": "allow", "flows": ["ingress"], "messages": ASKING,
                "key_exprs": ["**"]}),
         json!({"id": "hears of events", "permission": "allow", "flows": ["ingress"],
-               "messages": ["declare_subscriber"], "key_exprs": events}),
+               "messages": ["declare_subscriber"], "key_exprs": heard}),
         json!({"id": "is told events", "permission": "allow", "flows": ["egress"], "messages": ["put"],
-               "key_exprs": [keys.operation("event/**"), announced]}),
+               "key_exprs": told}),
         // No queries: to a router Zenoh passes on what nobody has asked for.
         json!({"id": "is answered", "permission": "allow", "flows": ["egress"],
                "messages": ["reply", "declare_queryable", "declare_subscriber", "liveliness_token"],

@@ -11,6 +11,8 @@ use zenoh::bytes::Encoding;
 use super::keys::Keys;
 use crate::protocols::akashik::{Akashik, Listening, Push};
 
+/// The chunk of a key for what is of no session.
+const NO_SESSION: &str = "-";
 /// Notifications that wait for the network.
 const MOST_WAITING: usize = 8192;
 /// Only what is of this tenant goes out: keys are everybody's.
@@ -63,10 +65,10 @@ impl Pushing {
 
 fn carry(session: &zenoh::Session, keys: &Keys, access: &Access, waiting: &Receiver<Push>) {
     for push in waiting {
-        let session_name = push.session.as_deref().map_or_else(|| "-".to_owned(), chunk);
+        let session_name = push.session.as_deref().map_or_else(|| NO_SESSION.to_owned(), chunk);
         let key = keys.operation(&format!("akashik/event/{session_name}/{}", push.event));
-        // Nobody tells who subscribes: where a token is required, only that something happened is told.
-        let body = if access.is_required() { bare(&push) } else { push.body.to_string() };
+        // Nobody tells who listens to a key: where a token is required, only that something happened is told.
+        let body = if access.is_required() { bare(&push) } else { push.open_body.to_string() };
         let put = session.put(&key, body).encoding(Encoding::APPLICATION_JSON).wait();
         if let Err(error) = put {
             tracing::debug!(%error, key, "a notification could not be published");
@@ -74,8 +76,11 @@ fn carry(session: &zenoh::Session, keys: &Keys, access: &Access, waiting: &Recei
     }
 }
 
-/// Returns a name as one chunk of a key: what no key may hold is written as `%` and two digits.
+/// Returns a name as one chunk of a key: what no key may hold is written as `%` and two digits, and so is a name that means none.
 fn chunk(name: &str) -> String {
+    if name == NO_SESSION {
+        return "%2d".to_owned();
+    }
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
     name.bytes()
         .map(
@@ -101,6 +106,7 @@ mod tests {
     #[test]
     fn a_session_is_one_chunk() {
         assert_eq!(chunk("session-7"), "session-7");
+        assert_eq!(chunk(NO_SESSION), "%2d");
         assert_eq!(chunk("a/b *?$#"), "a%2fb%20%2a%3f%24%23");
     }
 }

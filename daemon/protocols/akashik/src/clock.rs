@@ -7,8 +7,10 @@
 pub(crate) const LEASE: u64 = 1024;
 /// Largest epoch: the largest integer that every JSON parser keeps, less one lease.
 pub(crate) const LAST: u64 = (1 << 53) - 1 - LEASE;
-/// Most epochs that one message may take the clock ahead, so that nobody uses it up in one stroke.
+/// Most epochs that the message of a registered agent may take the clock ahead: agents bring epochs of other fields.
 pub(crate) const LEAP: u64 = 1 << 40;
+/// Most that any other message may: strangers would use the clock up by some thousands of [`LEAP`].
+pub(crate) const LEAP_OF_STRANGERS: u64 = 1 << 24;
 
 /// The clock ran over, or a message would have it do so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,10 +41,12 @@ impl Clock {
 
     /// Returns the epoch of an operation whose message has this one: `max(local, received) + 1`.
     ///
+    /// It may be `leap` ahead.
+    ///
     /// # Errors
     /// [`Overflow`]; the clock stays as it is.
-    pub(crate) fn after(self, received: u64) -> Result<u64, Overflow> {
-        if received > self.now.saturating_add(LEAP) {
+    pub(crate) fn after(self, received: u64, leap: u64) -> Result<u64, Overflow> {
+        if received > self.now.saturating_add(leap) {
             return Err(Overflow);
         }
         let next = self.now.max(received) + 1;
@@ -69,18 +73,18 @@ mod tests {
     #[test]
     fn the_examples_of_the_draft() {
         let clock = Clock::default();
-        assert_eq!(clock.after(1), Ok(2));
+        assert_eq!(clock.after(1, LEAP), Ok(2));
         let mut later = Clock::default();
         later.go_to(3, 2000);
-        assert_eq!((later.after(10), later.after(0)), (Ok(11), Ok(4)));
+        assert_eq!((later.after(10, LEAP), later.after(0, LEAP)), (Ok(11), Ok(4)));
     }
 
     #[test]
     fn it_does_not_run_over() {
-        assert_eq!(Clock::default().after(u64::MAX), Err(Overflow));
-        assert_eq!(Clock::default().after(LEAP + 1), Err(Overflow));
-        assert_eq!(Clock::resumed(LAST).after(0), Err(Overflow));
-        assert_eq!(Clock::resumed(LAST - 1).after(LAST - 1), Ok(LAST));
+        assert_eq!(Clock::default().after(u64::MAX, LEAP), Err(Overflow));
+        assert_eq!(Clock::default().after(LEAP + 1, LEAP), Err(Overflow));
+        assert_eq!(Clock::resumed(LAST).after(0, LEAP), Err(Overflow));
+        assert_eq!(Clock::resumed(LAST - 1).after(LAST - 1, LEAP), Ok(LAST));
     }
 
     proptest! {
@@ -90,13 +94,13 @@ mod tests {
             let mut clock = Clock::default();
             let mut last = 0;
             for received in received {
-                let epoch = clock.after(received).unwrap();
+                let epoch = clock.after(received, LEAP).unwrap();
                 prop_assert!(epoch > last && epoch > received);
                 let leased = clock.lease_for(epoch);
                 prop_assert!(leased > epoch);
                 clock.go_to(epoch, leased);
                 last = epoch;
-                prop_assert!(Clock::resumed(clock.leased()).after(0).unwrap() > last);
+                prop_assert!(Clock::resumed(clock.leased()).after(0, LEAP).unwrap() > last);
             }
         }
     }

@@ -22,7 +22,7 @@ use crate::meaning;
 use crate::methods::{self, AGENTS, AKASHIK, CONFLICTS, MESSAGE, STATUS, UNIT, UNKNOWN};
 use crate::names::DEFAULT_TENANT;
 use crate::push::Pushes;
-use crate::rights::{OPERATOR, STANDARD, Viewer};
+use crate::rights::{self, Act, OPERATOR, STANDARD, Viewer};
 use crate::store::Store;
 use crate::turn::{Done, Who, value};
 use crate::types::Unit;
@@ -190,7 +190,7 @@ impl Akashik {
             let viewer = Viewer {
                 agent_id: agent.map_or("", |agent| &agent.id),
                 role: agent.map_or("", |agent| &agent.role),
-                authority: who.authority,
+                authority: who.authority_as(agent),
                 active: message.parameter("session_id"),
             };
             let answer = match method {
@@ -204,19 +204,21 @@ impl Akashik {
                     ("embedding", store.embedding().into()),
                     ("token_count", meaning::TOKEN_COUNT.into()),
                 ]),
-                method if *method == AGENTS => work::agents::list(model.agents.values()),
+                method if *method == AGENTS => work::agents::list(model, &viewer),
                 method if *method == CONFLICTS => {
+                    rights::may(Act::Detect, viewer.authority)?;
                     let seen = model.conflicts_seen(&viewer).into_iter();
                     let seen = seen.filter(|conflict| conflict.is_open());
                     let seen: Vec<Value> = seen.map(answers::conflict).collect::<Result<_, _>>()?;
                     object([("conflicts", Value::Array(seen))])
                 }
                 method if *method == UNIT => {
+                    rights::may(Act::Attune, viewer.authority)?;
                     let id = message.parameter("id").unwrap_or_default();
                     let kept = model.visible(&viewer, id);
                     let stored = kept.map(|_| store.unit(id)).transpose()?.flatten();
                     match (kept, stored) {
-                        (Some(kept), Some(unit)) => {
+                        (Some(kept), Some(unit)) if kept.is(&unit) => {
                             let mut shown = value(&Unit { status: kept.status, ..unit })?;
                             if let Some(map) = shown.as_object_mut().filter(|_| kept.is_archived) {
                                 map.insert("archived", true);

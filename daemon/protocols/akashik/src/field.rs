@@ -4,7 +4,7 @@
 //! transaction, and answers them once that is durable; the others go on to other work. So there are no two writers, many changes
 //! share one flush, and nobody sees what a power cut could take back. What only reads shares the state with other readers.
 
-use parking_lot::{Mutex, MutexGuard, RwLock, RwLockWriteGuard};
+use parking_lot::{Mutex, RwLock, RwLockWriteGuard};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -13,14 +13,14 @@ use omir_core::json;
 use omir_core::value::{Map, Value};
 
 use crate::claims::KnownClaims;
-use crate::clock::Clock;
+use crate::clock::{Clock, LEAP, LEAP_OF_STRANGERS};
 use crate::envelope::Envelope;
 use crate::failure::{EPOCH_OVERFLOW, Failure, INVALID_ENVELOPE};
+use crate::fingerprint;
 use crate::log::{Delta, Entry, Read};
 use crate::model::Model;
-use crate::names::{digest, hex};
 use crate::push::{Push, Pushes};
-use crate::store::{Batch, Shelf, Store, message_key};
+use crate::store::{Batch, Store, StoreView, message_key};
 use crate::turn::{Done, Turn, Who};
 use crate::types::Unit;
 use crate::words::Operation;
@@ -71,18 +71,6 @@ pub(crate) struct Field {
     reads: Mutex<Vec<Read>>,
 }
 
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock()
-}
-
-/// Returns a digest of what a message asks for. Its epoch is not part of it: whoever sends it once more may know a later one.
-fn fingerprint(envelope: &Envelope) -> String {
-    let payload = json::to_string(&Value::Object(envelope.payload.clone()));
-    let session = envelope.session_id.as_deref().unwrap_or_default();
-    let parts = [envelope.operation.as_str(), session, &payload];
-    hex(&digest(&parts.map(str::as_bytes)))
-}
-
 impl Field {
     /// Returns the field of a store. Its log is added up when it is first asked.
     pub(crate) fn new(store: Store, pushes: Pushes) -> Self {
@@ -101,11 +89,11 @@ impl Field {
     /// Works on an operation that may change something, or leaves it to the thread that decides already: then the answer comes on
     /// that thread, and this one is free for others.
     pub(crate) fn change(self: &Arc<Self>, envelope: Envelope, who: Who, answered: Answered) {
-        locked(&self.row).push(Waiting { envelope, who, answered });
+        self.row.lock().push(Waiting { envelope, who, answered });
         // What was left while the one who decides was about to stop is met by its last look at the row.
-        while !locked(&self.row).is_empty() {
+        while !self.row.lock().is_empty() {
             let Some(_deciding) = self.deciding.try_lock() else { return };
-            let waiting = locked(&self.row).len();
+            let waiting = self.row.lock().len();
             if self.decide_about(waiting) && self.leave_the_rest() {
                 return;
             }
@@ -119,7 +107,7 @@ impl Field {
             let deciding = field.deciding.lock();
             field.decide_about(usize::MAX);
             drop(deciding);
-            if locked(&field.row).is_empty() {
+            if field.row.lock().is_empty() {
                 return;
             }
         };
@@ -131,13 +119,14 @@ impl Field {
         let mut left = most;
         loop {
             let mut state = self.write();
-            let is_settled = state.is_stale || !state.is_loaded || state.model.deferred.is_empty();
+            let is_all_detected =
+                state.is_stale || !state.is_loaded || state.model.deferred.is_empty();
             if left == 0 {
-                return !is_settled || !locked(&self.row).is_empty();
+                return !is_all_detected || !self.row.lock().is_empty();
             }
             let (batch, is_busy) = self.next_batch();
             if batch.is_empty() {
-                if is_settled || self.settle(&mut state).is_err() {
+                if is_all_detected || self.detect_deferred(&mut state).is_err() {
                     return false;
                 }
                 continue;
@@ -163,29 +152,42 @@ impl Field {
                 self.refresh(&mut self.write())?;
                 continue;
             }
-            let epoch = {
-                let mut clock = locked(&self.clock);
-                let epoch = clock.after(envelope.epoch).map_err(|_| overflow(envelope.epoch))?;
-                let leased = clock.leased();
-                // A daemon that writes nothing leases nothing: its clock goes on in memory.
-                if epoch < leased || self.store.engine.settings().read_only {
-                    clock.go_to(epoch, leased.max(epoch));
-                    Some(epoch)
-                } else {
-                    None
+            // What is refused takes the clock one further, whatever its epoch, and a stranger is refused.
+            let received = if knows(&state.model, envelope, who) { envelope.epoch } else { 0 };
+            // A daemon that writes nothing leases nothing: its clock goes on in memory.
+            let writes = !self.store.engine.settings().read_only;
+            let (own, epoch) = {
+                let mut clock = self.clock.lock();
+                let own = clock.after(0, LEAP).map_err(|_| overflow(0))?;
+                let epoch = clock.after(received, LEAP).map_err(|_| overflow(received))?;
+                if !writes || own < clock.leased() {
+                    let leased = clock.leased().max(own);
+                    clock.go_to(own, leased);
                 }
+                (own, epoch)
             };
-            let Some(epoch) = epoch else {
+            let is_leased = |epoch| !writes || epoch < self.clock.lock().leased();
+            if !is_leased(own) {
                 drop(state);
-                self.lease(envelope.epoch)?;
+                self.lease(0)?;
                 continue;
-            };
+            }
             let (at, _) = self.store.now();
             let (pending, entries) = (HashMap::new(), Vec::new());
-            let shelf = self.shelf(&pending, &entries);
-            let mut turn = turn(&state.model, &shelf, who, envelope, epoch, &at, false);
+            let view = self.view(&pending, &entries);
+            let mut turn = turn(&state.model, &view, who, envelope, epoch, &at, false);
             let done = work::work(&mut turn);
             debug_assert!(turn.deltas.is_empty() && turn.units.is_empty());
+            if done.is_ok() && !is_leased(epoch) {
+                drop(state);
+                self.lease(received)?;
+                continue;
+            }
+            if done.is_ok() {
+                let mut clock = self.clock.lock();
+                let leased = clock.leased().max(if writes { 0 } else { epoch });
+                clock.go_to(epoch, leased);
+            }
             self.note(envelope, epoch, &at, &done);
             return done;
         }
@@ -199,7 +201,7 @@ impl Field {
         loop {
             let state = self.state.read();
             if state.is_loaded && !state.is_stale {
-                let epoch = locked(&self.clock).now();
+                let epoch = self.clock.lock().now();
                 return Ok(f(&state.model, &self.store, epoch));
             }
             drop(state);
@@ -207,8 +209,12 @@ impl Field {
         }
     }
 
-    fn shelf<'s>(&'s self, pending: &'s HashMap<String, Unit>, entries: &'s [Entry]) -> Shelf<'s> {
-        Shelf { store: &self.store, known: &self.known, pending, entries }
+    fn view<'s>(
+        &'s self,
+        pending: &'s HashMap<String, Unit>,
+        entries: &'s [Entry],
+    ) -> StoreView<'s> {
+        StoreView { store: &self.store, known: &self.known, pending, entries }
     }
 
     fn write(&self) -> RwLockWriteGuard<'_, State> {
@@ -223,7 +229,7 @@ impl Field {
         self.known.clear();
         let (model, stored) = self.store.load()?;
         state.model = model;
-        let mut clock = locked(&self.clock);
+        let mut clock = self.clock.lock();
         // What was answered stays answered.
         let answered = clock.now();
         *clock = stored;
@@ -240,8 +246,8 @@ impl Field {
         let mut state = self.write();
         self.refresh(&mut state)?;
         let epoch = {
-            let clock = locked(&self.clock);
-            let epoch = clock.after(received).map_err(|_| overflow(received))?;
+            let clock = self.clock.lock();
+            let epoch = clock.after(received, LEAP).map_err(|_| overflow(received))?;
             if epoch < clock.leased() {
                 return Ok(());
             }
@@ -260,7 +266,7 @@ impl Field {
         deltas: Vec<Delta>,
     ) -> Result<(), Failure> {
         let (at, _) = self.store.now();
-        let lease = locked(&self.clock).lease_for(epoch);
+        let lease = self.clock.lock().lease_for(epoch);
         let entry = Entry {
             epoch,
             previous: state.model.last,
@@ -284,14 +290,14 @@ impl Field {
             state.is_stale = true;
             return Err(failure);
         }
-        locked(&self.clock).go_to(epoch, lease);
+        self.clock.lock().go_to(epoch, lease);
         self.tell(state, &batch);
         Ok(())
     }
 
     /// Takes the next operations out of the row.
     fn next_batch(&self) -> (Vec<Waiting>, bool) {
-        let mut row = locked(&self.row);
+        let mut row = self.row.lock();
         let is_busy = row.len() > BUSY;
         let (mut count, mut bytes) = (0, 0);
         for waiting in row.iter().take(MOST_AT_ONCE) {
@@ -371,26 +377,35 @@ impl Field {
         pending: &mut HashMap<String, Unit>,
     ) -> Result<(u16, Value, bool), Failure> {
         let key = message_key(&envelope.agent_id, &envelope.id);
-        let shelf = self.shelf(pending, &batch.entries);
+        let view = self.view(pending, &batch.entries);
         if let Some(epoch) = state.model.messages.get(&key) {
-            return answered_before(&shelf, *epoch, envelope, who);
+            return answered_before(&view, *epoch, envelope, who);
         }
         let (epoch, lease) = {
-            let clock = locked(&self.clock);
-            let epoch = clock.after(envelope.epoch).map_err(|_| overflow(envelope.epoch))?;
+            let clock = self.clock.lock();
+            let is_known = knows(&state.model, envelope, who);
+            let leap = if is_known { LEAP } else { LEAP_OF_STRANGERS };
+            let epoch = clock.after(envelope.epoch, leap).map_err(|_| overflow(envelope.epoch))?;
             (epoch, clock.lease_for(epoch))
         };
         let (at, _) = self.store.now();
-        let (done, deltas, units, description) = {
-            let mut turn = turn(&state.model, &shelf, who, envelope, epoch, &at, is_busy);
+        let (done, authority, mut deltas, units, description) = {
+            let mut turn = turn(&state.model, &view, who, envelope, epoch, &at, is_busy);
             let done = work::work(&mut turn);
-            (done, turn.deltas, turn.units, turn.description)
+            (done, turn.authority, turn.deltas, turn.units, turn.description)
         };
         self.note_unless(done.is_ok() && !deltas.is_empty(), envelope, epoch, &at, &done);
         let (status, reply) = done?;
-        let is_leased = epoch < locked(&self.clock).leased();
+        for delta in &mut deltas {
+            if let Delta::Unit { id, digest } = delta
+                && let Some(unit) = units.iter().find(|unit| unit.id == *id)
+            {
+                *digest = fingerprint::of_unit(unit);
+            }
+        }
+        let is_leased = epoch < self.clock.lock().leased();
         if deltas.is_empty() && is_leased {
-            locked(&self.clock).go_to(epoch, lease);
+            self.clock.lock().go_to(epoch, lease);
             return Ok((status, reply, false));
         }
         let entry = Entry {
@@ -399,10 +414,10 @@ impl Field {
             at,
             operation: envelope.operation,
             agent_id: envelope.agent_id.clone(),
-            authority: who.authority,
+            authority,
             caller: who.caller.clone(),
             message_id: envelope.id.clone(),
-            digest: fingerprint(envelope),
+            digest: fingerprint::of_message(envelope),
             session_id: envelope.session_id.clone(),
             lease,
             description,
@@ -414,16 +429,16 @@ impl Field {
         state.model.apply(&entry, Some(key), &mut |id| pending.get(id).cloned());
         batch.units.extend(units);
         batch.entries.push(entry);
-        locked(&self.clock).go_to(epoch, lease);
+        self.clock.lock().go_to(epoch, lease);
         Ok((status, reply, true))
     }
 
     /// Looks for the conflicts of units that were put off.
-    fn settle(&self, state: &mut State) -> Result<(), Failure> {
+    fn detect_deferred(&self, state: &mut State) -> Result<(), Failure> {
         let ids: Vec<String> =
             state.model.deferred.iter().take(DEFERRED_AT_ONCE).cloned().collect();
-        let clock = *locked(&self.clock);
-        let epoch = clock.after(0).map_err(|_| overflow(0))?;
+        let clock = *self.clock.lock();
+        let epoch = clock.after(0, LEAP).map_err(|_| overflow(0))?;
         let (at, _) = self.store.now();
         let who = Who {
             authority: 0,
@@ -442,9 +457,9 @@ impl Field {
             payload: Map::new(),
         };
         let (pending, entries) = (HashMap::new(), Vec::new());
-        let shelf = self.shelf(&pending, &entries);
+        let view = self.view(&pending, &entries);
         let deltas = {
-            let mut turn = turn(&state.model, &shelf, &who, &envelope, epoch, &at, false);
+            let mut turn = turn(&state.model, &view, &who, &envelope, epoch, &at, false);
             for id in &ids {
                 detect::of_stored(&mut turn, id, false)?;
             }
@@ -467,7 +482,7 @@ impl Field {
             agent_id: envelope.agent_id.clone(),
             outcome,
         };
-        let mut reads = locked(&self.reads);
+        let mut reads = self.reads.lock();
         reads.push(read);
         if reads.len() >= MOST_READS {
             let batch = Batch { reads: std::mem::take(&mut *reads), ..Batch::default() };
@@ -483,7 +498,7 @@ impl Field {
     }
 
     fn take_reads(&self) -> Vec<Read> {
-        std::mem::take(&mut *locked(&self.reads))
+        std::mem::take(&mut *self.reads.lock())
     }
 
     /// Tells listeners of what is durable now. The state is held, so that all of them hear of it in the order of the log.
@@ -510,6 +525,11 @@ impl Drop for Field {
     }
 }
 
+/// Returns true if the sender of a message is registered, and the caller may speak as it.
+fn knows(model: &Model, envelope: &Envelope, who: &Who) -> bool {
+    model.agent(&envelope.agent_id).is_some_and(|agent| who.may_be(agent))
+}
+
 fn overflow(received: u64) -> Failure {
     Failure::new(&EPOCH_OVERFLOW, format!("epoch {received} takes the clock of the field too far"))
 }
@@ -529,16 +549,18 @@ fn weight(payload: &Map) -> usize {
 
 /// Returns the first answer to a message that has come before.
 fn answered_before(
-    shelf: &Shelf<'_>,
+    view: &StoreView<'_>,
     epoch: u64,
     envelope: &Envelope,
     who: &Who,
 ) -> Result<(u16, Value, bool), Failure> {
     use crate::turn::Contents as _;
-    let entry = shelf.entry(epoch)?;
+    let entry = view.entry(epoch)?;
     let entry =
         entry.ok_or_else(|| Failure::internal(format!("entry {epoch} of the log is gone")))?;
-    if entry.digest != fingerprint(envelope) || entry.caller != who.caller && !who.is_owner {
+    if entry.digest != fingerprint::of_message(envelope)
+        || entry.caller != who.caller && !who.is_owner
+    {
         let message = format!("message id {:?} was used for another message", envelope.id);
         return Err(Failure::new(&INVALID_ENVELOPE, message));
     }
@@ -550,7 +572,7 @@ fn answered_before(
 
 fn turn<'a>(
     model: &'a Model,
-    shelf: &'a Shelf<'a>,
+    view: &'a StoreView<'a>,
     who: &'a Who,
     envelope: &'a Envelope,
     epoch: u64,
@@ -559,8 +581,9 @@ fn turn<'a>(
 ) -> Turn<'a> {
     Turn {
         model,
-        contents: shelf,
+        contents: view,
         who,
+        authority: who.authority_as(model.agent(&envelope.agent_id)),
         envelope,
         epoch,
         at,

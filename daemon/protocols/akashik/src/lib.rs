@@ -24,6 +24,7 @@ mod envelope;
 mod exchange;
 mod failure;
 mod field;
+mod fingerprint;
 mod log;
 mod machines;
 mod meaning;

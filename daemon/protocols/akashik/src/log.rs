@@ -17,6 +17,9 @@ pub(crate) enum Delta {
     Unit {
         /// Its id.
         id: String,
+        /// A digest of it, so that a record that was changed from outside is not taken for it. Logs of before 2026-11-27 have none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        digest: Option<String>,
     },
     /// A unit has another status.
     Status {
@@ -112,7 +115,7 @@ impl Delta {
     pub(crate) fn about(&self) -> Vec<(&'static str, &str)> {
         match self {
             Self::Agent(agent) => vec![("agent", &agent.id)],
-            Self::Unit { id }
+            Self::Unit { id, .. }
             | Self::Status { id, .. }
             | Self::Archived { id }
             | Self::Purged { id, .. } => vec![("unit", id)],

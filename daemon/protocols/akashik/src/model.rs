@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use omird_embedding::Probe;
 
+use crate::fingerprint;
 use crate::log::{Delta, Entry};
 use crate::meaning;
 use crate::nearby::{Meaning, Nearby};
@@ -21,6 +22,8 @@ pub(crate) struct Kept {
     /// The status now.
     pub(crate) status: UnitStatus,
     pub(crate) is_archived: bool,
+    /// What the log says of it as it was recorded.
+    digest: Option<u128>,
     /// The authority it was recorded with.
     pub(crate) authority: u32,
     /// The row of its content among the vectors of its session; `None` if it has no words.
@@ -35,7 +38,7 @@ pub(crate) struct Kept {
 }
 
 impl Kept {
-    fn of(unit: Unit, authority: u32, row: Option<usize>) -> Self {
+    fn of(unit: Unit, authority: u32, digest: Option<&str>, row: Option<usize>) -> Self {
         let purpose = meaning::stems(&unit.intent.purpose).into_boxed_slice();
         let bytes = unit.content.len();
         let status = unit.status;
@@ -44,6 +47,7 @@ impl Kept {
             unit,
             status,
             is_archived: false,
+            digest: digest.and_then(|hex| u128::from_str_radix(hex, 16).ok()),
             authority,
             row,
             purpose,
@@ -51,6 +55,12 @@ impl Kept {
             conflicts: Vec::new(),
             supporters: Vec::new(),
         }
+    }
+
+    /// Returns true if a unit of the store is this one still: nothing of it was changed past the log.
+    pub(crate) fn is(&self, unit: &Unit) -> bool {
+        let now = || fingerprint::of_unit(unit).and_then(|hex| u128::from_str_radix(&hex, 16).ok());
+        self.digest.is_none_or(|known| now() == Some(known))
     }
 
     /// Returns true if it takes part in what is thought now: neither replaced nor taken back, and no draft.
@@ -135,9 +145,9 @@ impl Model {
             Delta::Agent(agent) => {
                 self.agents.insert(agent.id.clone(), agent.clone());
             }
-            Delta::Unit { id } => {
+            Delta::Unit { id, digest } => {
                 if let Some(unit) = unit(id) {
-                    self.add(unit, entry.authority);
+                    self.add(unit, entry.authority, digest.as_deref());
                 }
             }
             Delta::Status { id, to } => {
@@ -176,7 +186,7 @@ impl Model {
         }
     }
 
-    fn add(&mut self, unit: Unit, authority: u32) {
+    fn add(&mut self, unit: Unit, authority: u32, digest: Option<&str>) {
         for relation in unit.relations.iter().filter(|one| one.of == RelationType::Supports) {
             if let Some(target) = self.units.get_mut(&relation.target_id) {
                 target.supporters.push(unit.id.clone());
@@ -186,7 +196,7 @@ impl Model {
         self.order.insert((unit.epoch, unit.id.clone()), ());
         let nearby = self.nearby.entry(unit.source.session_id.clone()).or_default();
         let row = nearby.add(&unit.id, &Meaning::of(&unit));
-        self.units.insert(unit.id.clone(), Kept::of(unit, authority, row));
+        self.units.insert(unit.id.clone(), Kept::of(unit, authority, digest, row));
     }
 
     /// Takes out what is gone from the store.

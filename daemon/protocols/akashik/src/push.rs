@@ -42,6 +42,9 @@ pub struct Push {
     pub subscription: Arc<str>,
     /// The notification as JSON.
     pub body: Arc<str>,
+    /// The same where anybody may listen: nothing of a content stands in it, unless the agent was registered without a token, so that
+    /// anybody may speak as it.
+    pub open_body: Arc<str>,
 }
 
 type Listener = dyn Fn(&Push) + Send + Sync;
@@ -161,6 +164,15 @@ impl Pushes {
         map.insert("memory_unit_id", unit.cloned());
         map.insert("conflict_id", happened.conflict.clone());
         map.insert("requires_action", requires_action);
+        let mut told = Value::Object(map);
+        let body: Arc<str> = json::to_string(&told).into();
+        let open_body = match told.as_object_mut().filter(|_| !agent.holder.is_empty()) {
+            Some(map) => {
+                map.insert("summary", happened.event.as_str());
+                json::to_string(&told).into()
+            }
+            None => body.clone(),
+        };
         Some(Push {
             tenant: tenant.into(),
             agent_id: agent.id.as_str().into(),
@@ -168,7 +180,8 @@ impl Pushes {
             event: happened.event.as_str(),
             epoch: entry.epoch,
             subscription: subscription.id.as_str().into(),
-            body: json::to_string(&Value::Object(map)).into(),
+            body,
+            open_body,
         })
     }
 
@@ -249,7 +262,7 @@ fn happened(model: &Model, entry: &Entry, delta: &Delta, new: &[Unit]) -> Vec<Ha
         ..Happened::new(event, id, session_of(id), summary)
     };
     match delta {
-        Delta::Unit { id } => {
+        Delta::Unit { id, .. } => {
             let unit = new.iter().find(|unit| unit.id == *id);
             let unit = unit.filter(|unit| unit.status != UnitStatus::Draft);
             unit.map(|unit| {

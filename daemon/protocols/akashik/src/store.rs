@@ -31,6 +31,7 @@ use serde::de::DeserializeOwned;
 use crate::claims::KnownClaims;
 use crate::clock::Clock;
 use crate::failure::Failure;
+use crate::fingerprint;
 use crate::log::{Delta, Entry, Read};
 use crate::meaning;
 use crate::model::Model;
@@ -155,7 +156,7 @@ impl Store {
             (leased, last) = (entry.lease.max(leased), entry.epoch);
             let message = message_key(&entry.agent_id, &entry.message_id);
             let mut unreadable = None;
-            model.apply(&entry, Some(message), &mut |id| match self.unit(id) {
+            model.apply(&entry, Some(message), &mut |id| match self.recorded(id, &entry) {
                 Ok(unit) => unit,
                 Err(failure) => {
                     // One damaged unit takes no field away.
@@ -411,6 +412,22 @@ impl Store {
         self.engine.embedding_model().unwrap_or_else(meaning::embedding_name)
     }
 
+    /// Returns the unit that an entry recorded.
+    ///
+    /// # Errors
+    /// It cannot be read, or its record is not what was recorded.
+    fn recorded(&self, id: &str, entry: &Entry) -> Result<Option<Unit>, Failure> {
+        let Some(unit) = self.unit(id)? else { return Ok(None) };
+        let stated = entry.deltas.iter().find_map(|delta| match delta {
+            Delta::Unit { id: of, digest } if of == id => digest.as_deref(),
+            _ => None,
+        });
+        if stated.is_some_and(|stated| fingerprint::of_unit(&unit).as_deref() != Some(stated)) {
+            return Err(wrong(format!("unit {id} was changed past its field")));
+        }
+        Ok(Some(unit))
+    }
+
     /// Returns a unit of the store, with its content.
     pub(crate) fn unit(&self, id: &str) -> Result<Option<Unit>, Failure> {
         let Some(bytes) = self.engine.get(&self.name(Sort::Unit, id)?)? else { return Ok(None) };
@@ -495,7 +512,7 @@ fn unit_in(bytes: &[u8], tenant: &str) -> Result<Option<Unit>, Failure> {
 }
 
 /// The store, and units that are not written yet.
-pub(crate) struct Shelf<'a> {
+pub(crate) struct StoreView<'a> {
     pub(crate) store: &'a Store,
     pub(crate) known: &'a KnownClaims,
     pub(crate) pending: &'a HashMap<String, Unit>,
@@ -503,7 +520,7 @@ pub(crate) struct Shelf<'a> {
     pub(crate) entries: &'a [Entry],
 }
 
-impl Contents for Shelf<'_> {
+impl Contents for StoreView<'_> {
     fn unit(&self, id: &str) -> Result<Option<Unit>, Failure> {
         match self.pending.get(id) {
             Some(unit) => Ok(Some(unit.clone())),

@@ -44,6 +44,12 @@ impl Who {
     pub(crate) fn may_be(&self, agent: &Agent) -> bool {
         self.is_owner || agent.holder == self.holder || self.agents.contains(&agent.id)
     }
+
+    /// Returns the authority of the caller when it speaks as an agent, if that is registered.
+    pub(crate) fn authority_as(&self, agent: Option<&Agent>) -> u32 {
+        let declared = agent.and_then(|agent| agent.declared);
+        declared.map_or(self.authority, |declared| declared.min(self.authority))
+    }
 }
 
 /// A memory of the robot, found for an agent.
@@ -107,6 +113,8 @@ pub(crate) struct Turn<'a> {
     pub(crate) model: &'a Model,
     pub(crate) contents: &'a dyn Contents,
     pub(crate) who: &'a Who,
+    /// The authority of the credential, or what the sender declared if that is less.
+    pub(crate) authority: u32,
     pub(crate) envelope: &'a Envelope,
     pub(crate) epoch: u64,
     pub(crate) at: &'a str,
@@ -146,14 +154,29 @@ impl<'a> Turn<'a> {
         Viewer {
             agent_id: self.agent_id(),
             role,
-            authority: self.who.authority,
+            authority: self.authority,
             active: self.envelope.session_id.as_deref(),
         }
     }
 
     /// Checks the authority for an act.
     pub(crate) fn may(&self, act: Act) -> Result<(), Failure> {
-        rights::may(act, self.who.authority)
+        rights::may(act, self.authority)
+    }
+
+    /// Checks that the sender has as much authority as whoever recorded some units.
+    pub(crate) fn outranks<'u>(
+        &self,
+        units: impl IntoIterator<Item = &'u Kept>,
+    ) -> Result<(), Failure> {
+        let most = units.into_iter().map(|kept| kept.authority).max().unwrap_or_default();
+        if self.authority >= most {
+            return Ok(());
+        }
+        let authority = self.authority;
+        let message =
+            format!("a unit was recorded with authority {most}, and the sender has {authority}");
+        Err(Failure::new(&INSUFFICIENT_AUTHORITY, message))
     }
 
     /// Checks the session of the message: a declared one has the sender as a member, and nothing changes in one that is not
@@ -183,7 +206,13 @@ impl<'a> Turn<'a> {
         if let Some(unit) = self.units.iter().find(|unit| unit.id == id) {
             return Ok(unit.content.clone());
         }
-        Ok(self.contents.unit(id)?.map(|unit| unit.content).unwrap_or_default())
+        Ok(self.stored(id)?.map(|unit| unit.content).unwrap_or_default())
+    }
+
+    /// Returns a unit as it was recorded; `None` if the store has it no more, or has something else in its place.
+    pub(crate) fn stored(&self, id: &str) -> Result<Option<Unit>, Failure> {
+        let unit = self.contents.unit(id)?;
+        Ok(unit.filter(|unit| self.model.units.get(id).is_none_or(|kept| kept.is(unit))))
     }
 
     /// Returns an id of this operation: unique, for no two operations have one epoch.

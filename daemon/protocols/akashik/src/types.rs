@@ -95,8 +95,12 @@ pub(crate) struct Agent {
     /// The token that registered it; empty for whoever had none.
     #[serde(default)]
     pub(crate) holder: String,
+    /// The authority of its credential when it registered, or what it declared if that is less.
     #[serde(default)]
     pub(crate) authority: u32,
+    /// The authority that it declared: it asks for no more, whatever its credential has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) declared: Option<u32>,
 }
 
 /// The end of a conflict, or its escalation.

@@ -139,6 +139,47 @@ fn a_strategy_that_does_not_decide_leaves_the_conflict() {
 }
 
 #[test]
+fn what_is_gone_does_not_win() {
+    let retract = |rig: &Rig, author: &str, unit: &str| {
+        rig.ask(author, "COORDINATE", &format!(r#"{{"action":"retract","unit_id":"{unit}"}}"#));
+    };
+    for (strategy, more) in [
+        ("confidence_weighted", ""),
+        ("evidence_count", ""),
+        ("authority", r#","winner_id":"TWO""#),
+        ("vote", r#","winner_id":"TWO""#),
+    ] {
+        let rig = Rig::new();
+        let (one, two, conflict) = quarrel(&rig);
+        retract(&rig, "a", &one);
+        let gone = merge(&conflict, strategy, &format!(r#","winner_id":"{one}""#));
+        assert_eq!(rig.fault_as("c", 6, "MERGE", &gone), "MERGE_FAILED", "{strategy}");
+        let payload = merge(&conflict, strategy, &more.replace("TWO", &two));
+        let done = rig.ask_as("c", 6, "MERGE", &payload);
+        assert_eq!(text(&done, "/conflict/resolution/winner_id"), two, "{strategy}");
+        assert!(list(&done, "/side_effects/superseded_units").is_empty(), "{strategy}");
+        let seen = rig.attune("c", "");
+        assert_eq!(ids(&seen), [two.as_str()]);
+        assert_eq!(text(&seen, "/record/0/memory_unit/status"), "active");
+    }
+    let rig = Rig::new();
+    let (one, two, conflict) = quarrel(&rig);
+    let purge = format!(r#"{{"strategy":"purge","filter":{{"unit_ids":["{two}"]}}}}"#);
+    rig.ask_as("c", 10, "COMPACT", &purge);
+    rig.ask_as("c", 6, "MERGE", &merge(&conflict, "human_escalation", ""));
+    let done = rig.ask_as("c", 10, "MERGE", &merge(&conflict, "last_write_wins", ""));
+    assert_eq!(text(&done, "/conflict/resolution/winner_id"), one);
+    // Neither is left: nobody wins.
+    let rig = Rig::new();
+    let (one, two, conflict) = quarrel(&rig);
+    retract(&rig, "a", &one);
+    retract(&rig, "b", &two);
+    let done = rig.ask_as("c", 6, "MERGE", &merge(&conflict, "last_write_wins", ""));
+    assert_eq!(text(&done, "/status"), "resolved");
+    assert_eq!(done.pointer("/conflict/resolution/winner_id").and_then(Value::as_str), None);
+}
+
+#[test]
 fn a_synthesis_replaces_both() {
     let rig = Rig::new();
     let (one, two, conflict) = quarrel(&rig);

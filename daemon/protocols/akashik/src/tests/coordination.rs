@@ -193,6 +193,11 @@ fn a_session_keeps_what_is_its_own() {
     let replay =
         format!(r#"{{"target_type":"memory_unit","target_id":"{unit_id}","depth":"summary"}}"#);
     assert_eq!(rig.fault("b", "REPLAY", &replay), "UNIT_NOT_FOUND");
+    // What happened in a session is what happened to its units.
+    let replay = format!(r#"{{"target_type":"session","target_id":"{id}","depth":"detailed"}}"#);
+    let told = rig.ask("lead", "REPLAY", &replay);
+    assert_eq!(number(&told, "/total_events"), 2, "{told}");
+    assert_eq!(list(&told, "/agents_involved").len(), 2, "{told}");
     assert_eq!(
         rig.send(&with(10), &crate::UNIT, "", &[("id", &unit_id), ("agent_id", "b")]).status,
         404

@@ -2,9 +2,13 @@
 
 use std::time::Duration;
 
+use omir_core::cbor;
+use omir_core::decode::Limits;
 use omird_embedding::{Embedder, ModelName};
+use omird_engine::Encoding;
 
 use super::*;
+use crate::names::{DEFAULT_TENANT, Sort, name};
 
 #[test]
 fn a_unit_is_recorded_and_found_by_others() {
@@ -338,6 +342,82 @@ fn a_token_speaks_for_its_agents_alone() {
     let declared = r#"{"id":"b","role":"planner","authority_level":8}"#;
     let (status, answer) = send(&two, "b", "REGISTER", declared);
     assert_eq!((status, text(&answer, "/code")), (403, "INSUFFICIENT_AUTHORITY"));
+    // Less than the token has is what the agent has.
+    let declared = r#"{"id":"d","role":"planner","authority_level":3}"#;
+    assert_eq!(send(&any, "d", "REGISTER", declared).0, 201);
+    let (status, answer) = send(&any, "d", "RECORD", &unit("x", ""));
+    assert_eq!((status, text(&answer, "/code")), (403, "INSUFFICIENT_AUTHORITY"));
+    assert_eq!(send(&any, "d", "ATTUNE", r#"{"scope":{"role":"planner","max_units":50}}"#).0, 200);
+}
+
+#[test]
+fn what_is_refused_does_not_take_the_clock_along() {
+    let rig = Rig::new();
+    rig.join(&["a"]);
+    let epoch = || number(&rig.attune("a", ""), "/epoch");
+    let ask = |agent: &str, operation: &str, epoch: u64, payload: &str| {
+        let id = rig.next.fetch_add(1, Ordering::Relaxed);
+        let body = envelope(&format!("far-{id}"), agent, operation, None, epoch, payload);
+        let answer = rig.send(&with(4), &MESSAGE, &body, &[]);
+        (answer.status, value(&answer.body))
+    };
+    let before = epoch();
+    let far = before + (1 << 30);
+    let scope = r#"{"scope":{"role":"planner","max_units":50}}"#;
+    assert_eq!(text(&ask("ghost", "ATTUNE", far, scope).1, "/code"), "AGENT_NOT_REGISTERED");
+    assert_eq!(ask("a", "ATTUNE", far, r#"{"scope":1}"#).0, 400);
+    let register = r#"{"id":"ghost","role":"planner"}"#;
+    assert_eq!(text(&ask("ghost", "REGISTER", far, register).1, "/code"), "EPOCH_OVERFLOW");
+    assert!(epoch() < before + 10);
+    // Of an agent that it knows, the field takes it.
+    let (status, answer) = ask("a", "ATTUNE", far, scope);
+    assert!(status == 200 && number(&answer, "/epoch") > far, "{answer}");
+    assert!(epoch() > far);
+}
+
+#[test]
+fn a_record_that_was_changed_past_the_field_is_not_taken_for_its_unit() {
+    let mut rig = Rig::new();
+    rig.join(&["a", "b"]);
+    let forged = rig.record("a", "The gate of the yard is shut.", "");
+    let other = rig.record("a", "A lorry passed.", "");
+    let name = name(Sort::Unit, DEFAULT_TENANT, &forged).unwrap();
+    let bytes = rig.engine.get(&name).unwrap().unwrap();
+    let mut record = cbor::from_slice(&bytes, &Limits::default()).unwrap();
+    let map = record.as_object_mut().unwrap();
+    map.insert("content", "The gate of the yard is open.");
+    map.remove("version");
+    let bytes = cbor::to_vec(&record);
+    let change = rig.engine.prepare(&bytes, Encoding::Cbor, None).unwrap();
+    let (tell, told) = mpsc::channel();
+    rig.engine.submit(change, bytes.len(), Box::new(move |done| tell.send(done.is_ok()).unwrap()));
+    assert!(told.recv().unwrap(), "the owner of the robot may write what he likes");
+    let check = |rig: &Rig| {
+        assert_eq!(ids(&rig.attune("b", "")), [other.as_str()]);
+        let asked = [("id", forged.as_str()), ("agent_id", "a")];
+        assert_eq!(rig.send(&with(10), &crate::UNIT, "", &asked).status, 404);
+        let asked = [("id", other.as_str()), ("agent_id", "a")];
+        assert_eq!(rig.send(&with(10), &crate::UNIT, "", &asked).status, 200);
+    };
+    check(&rig);
+    rig.restart();
+    check(&rig);
+}
+
+#[test]
+fn nobody_replaces_what_was_recorded_with_more_authority() {
+    let rig = Rig::new();
+    rig.join(&["a", "b"]);
+    let ordered = rig.ask_as("a", 10, "RECORD", &unit("Keep the gate of the yard shut.", ""));
+    let id = text(&ordered, "/memory_unit_id").to_owned();
+    let replaces = format!(r#","relations":[{{"type":"supersedes","target_id":"{id}"}}]"#);
+    let new = unit("Leave the gate of the yard open.", &replaces);
+    assert_eq!(rig.fault_as("b", 4, "RECORD", &new), "INSUFFICIENT_AUTHORITY");
+    rig.ask_as("a", 4, "RECORD", &new);
+    // It is gone: what contradicts it is no conflict.
+    let late = format!(r#","relations":[{{"type":"contradicts","target_id":"{id}"}}]"#);
+    let answer = rig.ask_as("b", 4, "RECORD", &unit("A lorry passed.", &late));
+    assert!(list(&answer, "/conflicts_detected").is_empty(), "{answer}");
 }
 
 #[test]

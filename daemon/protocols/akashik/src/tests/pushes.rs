@@ -66,6 +66,28 @@ fn each_unit_is_told_of_once_and_in_order() {
 }
 
 #[test]
+fn where_anybody_may_listen_no_content_is_told_of_an_agent_with_a_token() {
+    let rig = Rig::new();
+    rig.join(&["a", "b"]);
+    let caller = token("t", &["c"], &[AGENT]);
+    let join = envelope("c-1", "c", "REGISTER", None, 0, r#"{"id":"c","role":"planner"}"#);
+    assert_eq!(rig.send(&caller, &MESSAGE, &join, &[]).status, 201);
+    let wish = r#"{"action":"subscribe","subscription":{"events":["memory.recorded"]}}"#;
+    subscribe(&rig, "b", r#""events":["memory.recorded"]"#);
+    let wish = envelope("c-2", "c", "SUBSCRIBE", None, 0, wish);
+    assert_eq!(rig.send(&caller, &MESSAGE, &wish, &[]).status, 201);
+    let (heard, _listening) = heard(&rig);
+    rig.record("a", "The safe is behind the shelf.", "");
+    let heard = heard.lock().unwrap();
+    let of = |agent: &str| heard.iter().find(|push| &*push.agent_id == agent).unwrap();
+    assert_eq!(of("b").body, of("b").open_body, "anybody may ask as it");
+    let [body, open] = [&of("c").body, &of("c").open_body].map(|body| value(body.as_bytes()));
+    assert!(text(&body, "/summary").contains("safe"), "{body}");
+    assert_eq!(text(&open, "/summary"), "memory.recorded");
+    assert_eq!(text(&open, "/memory_unit_id"), text(&body, "/memory_unit_id"));
+}
+
+#[test]
 fn nobody_is_told_of_what_it_may_not_see() {
     let rig = Rig::new();
     rig.join(&["lead", "a", "b"]);

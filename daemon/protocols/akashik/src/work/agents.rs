@@ -6,11 +6,12 @@ use crate::answers;
 use crate::failure::{AGENT_ID_TAKEN, Failure, INSUFFICIENT_AUTHORITY, INVALID_ENVELOPE};
 use crate::log::{Delta, object};
 use crate::machines::{AGENTS, AgentCause, TASKS, TaskCause, next};
+use crate::model::Model;
 use crate::params::Params;
-use crate::rights::Act;
+use crate::rights::{Act, Viewer};
 use crate::turn::{Done, Turn};
 use crate::types::{Agent, Task};
-use crate::words::{AgentStatus, Operation};
+use crate::words::Operation;
 
 pub(crate) fn register(turn: &mut Turn<'_>, mut params: Params<'_>) -> Done {
     let id = params.needed_id("id")?;
@@ -25,7 +26,8 @@ pub(crate) fn register(turn: &mut Turn<'_>, mut params: Params<'_>) -> Done {
         return Err(Failure::new(&INVALID_ENVELOPE, message));
     }
     let authority = turn.who.authority;
-    if let Some(declared) = declared.filter(|declared| *declared > u64::from(authority)) {
+    let declared = declared.map(|declared| u32::try_from(declared).unwrap_or(u32::MAX));
+    if let Some(declared) = declared.filter(|declared| *declared > authority) {
         let message =
             format!("authority_level {declared} is declared, and the credential has {authority}");
         return Err(Failure::new(&INSUFFICIENT_AUTHORITY, message));
@@ -52,7 +54,8 @@ pub(crate) fn register(turn: &mut Turn<'_>, mut params: Params<'_>) -> Done {
         interests,
         current_task_id: None,
         holder: turn.who.holder.clone(),
-        authority,
+        authority: declared.unwrap_or(authority),
+        declared,
     };
     let answer = object([
         ("status", "registered".into()),
@@ -132,9 +135,15 @@ pub(crate) fn move_agent(turn: &mut Turn<'_>, id: &str, cause: AgentCause, task:
     }
 }
 
-/// Returns the answer of GET `/agents`.
-pub(crate) fn list<'m>(agents: impl Iterator<Item = &'m Agent>) -> Value {
-    let agents: Vec<Value> =
-        agents.filter(|agent| agent.status != AgentStatus::Offline).map(answers::agent).collect();
-    object([("agents", Value::Array(agents))])
+/// Returns the answer of GET `/agents`. The task of an agent is named to those who see its session.
+pub(crate) fn list(model: &Model, viewer: &Viewer<'_>) -> Value {
+    let shown = |agent: &Agent| {
+        let sees = |id: &String| {
+            let task = model.tasks.get(id);
+            task.is_some_and(|task| model.sees_session(viewer, task.session_id.as_deref()))
+        };
+        let current_task_id = agent.current_task_id.clone().filter(sees);
+        answers::agent(&Agent { current_task_id, ..agent.clone() })
+    };
+    object([("agents", model.registered().map(shown).collect())])
 }

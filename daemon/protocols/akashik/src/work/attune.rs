@@ -217,7 +217,7 @@ fn packed(
             What::Robot(memory) => memory.unit,
             What::Unit(id, kept) => {
                 // One that the owner has forgotten a moment ago is gone.
-                let Some(unit) = turn.contents.unit(id)? else { continue };
+                let Some(unit) = turn.stored(id)? else { continue };
                 Unit { status: kept.status, ..unit }
             }
         };

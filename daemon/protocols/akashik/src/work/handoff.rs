@@ -233,7 +233,7 @@ fn decide(turn: &mut Turn<'_>, action: HandoffAction, mut params: Params<'_>) ->
 /// Gives the task to the agent that accepted it.
 fn take_over(turn: &mut Turn<'_>, handoff: &Handoff) -> Result<(), Failure> {
     let before = coordinate::task(turn, &handoff.task_id)?;
-    rights::may(Act::OwnTask, turn.who.authority)?;
+    rights::may(Act::OwnTask, turn.authority)?;
     let is_held = before.assignee.as_deref() == Some(&handoff.from_agent);
     let state = next(TASKS, Some(before.state), TaskCause::Assign).filter(|_| is_held);
     let Some(state) = state else {

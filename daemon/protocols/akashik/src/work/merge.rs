@@ -3,9 +3,7 @@
 use omir_core::value::Value;
 
 use crate::answers;
-use crate::failure::{
-    CONFLICT_NOT_FOUND, Failure, INSUFFICIENT_AUTHORITY, INVALID_PAYLOAD, MERGE_FAILED,
-};
+use crate::failure::{CONFLICT_NOT_FOUND, Failure, INVALID_PAYLOAD, MERGE_FAILED};
 use crate::log::{Delta, object};
 use crate::machines::{CONFLICTS, ConflictCause, UnitCause, next};
 use crate::model::Kept;
@@ -13,7 +11,7 @@ use crate::params::Params;
 use crate::rights::Act;
 use crate::turn::{Done, Turn};
 use crate::types::{Confidence, Conflict, Intent, Relation, Resolution, Vote};
-use crate::words::{ConflictStatus, MemoryType, Mode, RelationType, Strategy};
+use crate::words::{ConflictStatus, MemoryType, Mode, RelationType, Strategy, UnitStatus};
 use crate::work::record::{NewUnit, add};
 
 /// Most bytes of a synthesis.
@@ -51,10 +49,24 @@ pub(crate) fn merge(turn: &mut Turn<'_>, mut params: Params<'_>) -> Done {
         let message = format!("{winner:?} is neither {} nor {}", conflict.unit_a, conflict.unit_b);
         return Err(Failure::payload("/resolution/winner_id", message));
     }
+    let live = |id: &&str| turn.model.units.get(*id).is_some_and(Kept::is_live);
+    let live: Vec<&str> = conflict.units().into_iter().filter(live).collect();
     let [a, b] = conflict.units().map(|unit| turn.model.units.get(unit));
-    let (Some(a), Some(b)) = (a, b) else {
-        let message = "a unit of the conflict was purged; escalate it, or leave it";
-        return Err(Failure::new(&MERGE_FAILED, message));
+    // Of a unit that was replaced, taken back or purged meanwhile nothing is to be decided: it does not win.
+    let is_open = live.len() == 2 || strategy == Strategy::HumanEscalation;
+    let (true, Some(a), Some(b)) = (is_open, a, b) else {
+        if strategy == Strategy::HumanEscalation {
+            return case.end(turn, Verdict::Escalate);
+        }
+        if let Some(gone) = winner.filter(|winner| !live.contains(winner)) {
+            let status = turn.status_of(gone).map_or("purged", UnitStatus::as_str);
+            return Err(Failure::new(&MERGE_FAILED, format!("{gone} cannot win: it is {status}")));
+        }
+        if strategy == Strategy::Authority {
+            turn.outranks(a.into_iter().chain(b))?;
+        }
+        let verdict = live.first().map_or(Verdict::Moot, |id| Verdict::Wins((*id).to_owned()));
+        return case.end(turn, verdict);
     };
     let verdict = match strategy {
         Strategy::HumanEscalation => Verdict::Escalate,
@@ -72,14 +84,7 @@ pub(crate) fn merge(turn: &mut Turn<'_>, mut params: Params<'_>) -> Done {
                     "is missing; authority names it",
                 ));
             };
-            let most = a.authority.max(b.authority);
-            if turn.who.authority < most {
-                let message = format!(
-                    "a unit was recorded with authority {most}, and the caller has {}",
-                    turn.who.authority
-                );
-                return Err(Failure::new(&INSUFFICIENT_AUTHORITY, message));
-            }
+            turn.outranks([a, b])?;
             Verdict::Wins(winner.to_owned())
         }
         Strategy::Synthesis => match synthesis {
@@ -108,6 +113,8 @@ enum Verdict {
     Synthesis(String),
     Escalate,
     Pending,
+    /// Neither unit is live any more.
+    Moot,
 }
 
 struct Case {
@@ -150,6 +157,10 @@ impl Case {
                 self.go(ConflictCause::Escalate, "escalated")?;
                 "escalated"
             }
+            Verdict::Moot => {
+                self.resolve()?;
+                "resolved"
+            }
             Verdict::Wins(winner) => {
                 self.resolve()?;
                 let units = self.conflict.units();
@@ -164,10 +175,10 @@ impl Case {
                 "resolved"
             }
         };
-        for id in &superseded {
-            // One that was replaced or taken back meanwhile stays as it is.
-            let _ = turn.move_unit(id, UnitCause::Supersede);
-        }
+        // One that was replaced, taken back or purged meanwhile stays as it is.
+        superseded.retain(|id| {
+            turn.status_of(id).is_some() && turn.move_unit(id, UnitCause::Supersede).is_ok()
+        });
         if let Some(winner) = &winner_id
             && let Some(kept) = turn.model.units.get(winner)
             && !turn.model.is_contested(kept, Some(&self.conflict.id))

@@ -28,7 +28,7 @@ pub(crate) fn record(turn: &mut Turn<'_>, mut params: Params<'_>) -> Done {
     let new_unit = NewUnit::read(&mut params)?;
     params.finish()?;
     turn.may(if new_unit.mode == Mode::Draft { Act::RecordDraft } else { Act::RecordCommitted })?;
-    if turn.who.authority < 4 && ONLY_LOOK.contains(&sender.role.to_lowercase().as_str()) {
+    if turn.authority < 4 && ONLY_LOOK.contains(&sender.role.to_lowercase().as_str()) {
         let message =
             format!("role {:?} only looks: it records nothing, drafts neither", sender.role);
         return Err(Failure::new(&INSUFFICIENT_AUTHORITY, message));
@@ -168,7 +168,7 @@ pub(crate) fn add(turn: &mut Turn<'_>, new_unit: NewUnit, taken: usize) -> Resul
         status,
         epoch: turn.epoch,
     });
-    turn.deltas.push(Delta::Unit { id: id.clone() });
+    turn.deltas.push(Delta::Unit { id: id.clone(), digest: None });
     Ok(id)
 }
 
@@ -182,15 +182,22 @@ pub(crate) fn relate(turn: &mut Turn<'_>, id: &str) -> Result<Vec<String>, Failu
         let target = &relation.target_id;
         match relation.of {
             RelationType::Supersedes => {
-                turn.visible(target)?;
+                let kept = turn.visible(target)?;
                 // A draft is a proposal: what it would replace stays until it is committed.
                 if unit.mode == Mode::Committed {
+                    if kept.unit.source.agent_id != turn.agent_id() {
+                        turn.outranks([kept])?;
+                    }
                     turn.move_unit(target, UnitCause::Supersede)?;
                 }
             }
             RelationType::Contradicts => {
                 let kept = turn.visible(target)?;
                 if unit.mode == Mode::Draft {
+                    continue;
+                }
+                // What was replaced or taken back already is no side of a conflict.
+                if matches!(kept.status, UnitStatus::Superseded | UnitStatus::Retracted) {
                     continue;
                 }
                 if kept.unit.status == UnitStatus::Draft {

@@ -12,6 +12,7 @@ use crate::log::{Delta, Entry, object};
 use crate::params::Params;
 use crate::rights::Act;
 use crate::turn::{Done, Turn};
+use crate::types::Unit;
 use crate::words::{Depth, MemoryType, Target, UnitStatus};
 
 /// Most events of an answer.
@@ -32,8 +33,11 @@ pub(crate) fn replay(turn: &mut Turn<'_>, params: &mut Params<'_>) -> Done {
     turn.check_session(false)?;
     let thing = find(turn, of, id)?;
     let mut things = BTreeSet::from([thing.clone()]);
-    if depth == Depth::FullTrace {
-        follow(turn, &thing, &mut things)?;
+    match of {
+        _ if depth == Depth::FullTrace => follow(turn, &thing, &mut things)?,
+        // What happened in a session is what happened to its units and tasks.
+        Target::Session => things.extend(seen(turn, linked(turn, &thing))),
+        _ => {}
     }
     let mut epochs = BTreeSet::new();
     for thing in &things {
@@ -131,54 +135,11 @@ fn find(turn: &Turn<'_>, of: Target, id: &str) -> Result<Thing, Failure> {
 
 /// Follows the chain of causes: what a unit relates to, its conflicts and its task; the units of a task, a session or a conflict.
 fn follow(turn: &Turn<'_>, thing: &Thing, things: &mut BTreeSet<Thing>) -> Result<(), Failure> {
-    let viewer = turn.viewer();
-    let model = turn.model;
     let mut edge = vec![thing.clone()];
-    while let Some((kind, id)) = edge.pop() {
-        let mut linked: Vec<Thing> = Vec::new();
-        match kind {
-            "unit" => {
-                if let Some(kept) = model.units.get(&id) {
-                    let relations = kept.unit.relations.iter();
-                    linked.extend(relations.map(|one| ("unit", one.target_id.clone())));
-                    linked.extend(kept.conflicts.iter().map(|one| ("conflict", one.clone())));
-                    linked.extend(kept.unit.intent.task_id.iter().map(|one| ("task", one.clone())));
-                }
-            }
-            "conflict" => {
-                let units = model.conflicts.get(&id).into_iter().flat_map(|one| one.units());
-                linked.extend(units.map(|one| ("unit", one.to_owned())));
-            }
-            "task" => {
-                let of_task = |unit: &crate::types::Unit| unit.intent.task_id.as_ref() == Some(&id);
-                let units = model.all_visible(&viewer).filter(|(_, kept)| of_task(&kept.unit));
-                linked.extend(units.map(|(id, _)| ("unit", id.to_owned())));
-                let handoffs = model.handoffs.values().filter(|one| one.task_id == id);
-                linked.extend(handoffs.map(|one| ("handoff", one.id.clone())));
-            }
-            "session" => {
-                let units =
-                    model.all_visible(&viewer).filter(|(_, kept)| kept.unit.session() == Some(&id));
-                linked.extend(units.map(|(id, _)| ("unit", id.to_owned())));
-                let tasks = model.tasks.values().filter(|one| one.session_id.as_ref() == Some(&id));
-                linked.extend(tasks.map(|one| ("task", one.id.clone())));
-            }
-            _ => {}
-        }
-        for (kind, id) in linked {
-            let is_seen = match kind {
-                "unit" => model.visible(&viewer, &id).is_some(),
-                "conflict" => {
-                    model.conflicts.get(&id).is_some_and(|one| model.sees_conflict(&viewer, one))
-                }
-                "task" => model
-                    .tasks
-                    .get(&id)
-                    .is_some_and(|one| model.sees_session(&viewer, one.session_id.as_deref())),
-                _ => true,
-            };
-            if is_seen && things.insert((kind, id.clone())) {
-                edge.push((kind, id));
+    while let Some(thing) = edge.pop() {
+        for next in seen(turn, linked(turn, &thing)) {
+            if things.insert(next.clone()) {
+                edge.push(next);
             }
         }
         if things.len() > MOST_LINKS {
@@ -189,12 +150,65 @@ fn follow(turn: &Turn<'_>, thing: &Thing, things: &mut BTreeSet<Thing>) -> Resul
     Ok(())
 }
 
+/// Returns the things that one is linked with.
+fn linked(turn: &Turn<'_>, (kind, id): &Thing) -> Vec<Thing> {
+    let viewer = turn.viewer();
+    let model = turn.model;
+    let mut linked: Vec<Thing> = Vec::new();
+    match *kind {
+        "unit" => {
+            if let Some(kept) = model.units.get(id) {
+                let relations = kept.unit.relations.iter();
+                linked.extend(relations.map(|one| ("unit", one.target_id.clone())));
+                linked.extend(kept.conflicts.iter().map(|one| ("conflict", one.clone())));
+                linked.extend(kept.unit.intent.task_id.iter().map(|one| ("task", one.clone())));
+            }
+        }
+        "conflict" => {
+            let units = model.conflicts.get(id).into_iter().flat_map(|one| one.units());
+            linked.extend(units.map(|one| ("unit", one.to_owned())));
+        }
+        "task" => {
+            let of_task = |unit: &Unit| unit.intent.task_id.as_ref() == Some(id);
+            let units = model.all_visible(&viewer).filter(|(_, kept)| of_task(&kept.unit));
+            linked.extend(units.map(|(id, _)| ("unit", id.to_owned())));
+            let handoffs = model.handoffs.values().filter(|one| one.task_id == *id);
+            linked.extend(handoffs.map(|one| ("handoff", one.id.clone())));
+        }
+        "session" => {
+            let units =
+                model.all_visible(&viewer).filter(|(_, kept)| kept.unit.session() == Some(id));
+            linked.extend(units.map(|(id, _)| ("unit", id.to_owned())));
+            let tasks = model.tasks.values().filter(|one| one.session_id.as_ref() == Some(id));
+            linked.extend(tasks.map(|one| ("task", one.id.clone())));
+        }
+        _ => {}
+    }
+    linked
+}
+
+/// Returns those of some things that the sender sees.
+fn seen(turn: &Turn<'_>, mut things: Vec<Thing>) -> Vec<Thing> {
+    let viewer = turn.viewer();
+    let model = turn.model;
+    things.retain(|(kind, id)| match *kind {
+        "unit" => model.visible(&viewer, id).is_some(),
+        "conflict" => model.conflicts.get(id).is_some_and(|one| model.sees_conflict(&viewer, one)),
+        "task" => model
+            .tasks
+            .get(id)
+            .is_some_and(|one| model.sees_session(&viewer, one.session_id.as_deref())),
+        _ => true,
+    });
+    things
+}
+
 /// Returns a delta as an event: its type, and the event itself. `None` for what the sender may not see.
 fn event_of(turn: &Turn<'_>, entry: &Entry, delta: &Delta) -> Option<(String, Value)> {
     let viewer = turn.viewer();
     let may = |id: &str| turn.model.units.get(id).is_none_or(|kept| turn.model.sees(&viewer, kept));
     let (kind, unit, task) = match delta {
-        Delta::Unit { id } => ("memory.recorded".to_owned(), Some(id), None),
+        Delta::Unit { id, .. } => ("memory.recorded".to_owned(), Some(id), None),
         Delta::Status { id, to } => {
             let what = match to {
                 UnitStatus::Active => "settled",
