@@ -1,7 +1,7 @@
 //! An Akashik endpoint, over HTTP, over Zenoh, or both.
 
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full, Limited};
@@ -22,6 +22,8 @@ use crate::port::Port;
 
 /// Bytes of an answer.
 const MOST_BYTES: usize = 16 << 20;
+/// The time between two tries over Zenoh.
+const BETWEEN_TRIES: Duration = Duration::from_millis(100);
 
 /// A way to ask.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,20 +90,28 @@ impl Endpoint {
                 http.ask(Method::POST, &operation.to_lowercase(), token, message, self.timeout)
             }
             (Way::Zenoh, _, Some((client, key))) => {
-                let payload = message.to_owned();
-                let mut get = client
-                    .session()?
-                    .get(key.as_str())
-                    .payload(payload)
-                    .encoding(Encoding::APPLICATION_JSON)
-                    .timeout(self.timeout);
-                if let Some(token) = token {
-                    get = get.attachment(format!("Bearer {token}"));
-                }
                 let lost =
                     |why: &dyn std::fmt::Display| Error::Unreachable(format!("{key}: {why}"));
-                let replies = get.wait().map_err(|why| lost(&why))?;
-                let reply = replies.recv().map_err(|_| lost(&"nobody answers"))?;
+                let until = Instant::now() + self.timeout;
+                // After a restart of the endpoint a session needs a moment to find it again. The same message may be sent twice:
+                // its id is the same.
+                let reply = loop {
+                    let mut get = client
+                        .session()?
+                        .get(key.as_str())
+                        .payload(message.to_owned())
+                        .encoding(Encoding::APPLICATION_JSON)
+                        .timeout(self.timeout);
+                    if let Some(token) = token {
+                        get = get.attachment(format!("Bearer {token}"));
+                    }
+                    let replies = get.wait().map_err(|why| lost(&why))?;
+                    match replies.recv() {
+                        Ok(reply) => break reply,
+                        Err(_) if Instant::now() < until => std::thread::sleep(BETWEEN_TRIES),
+                        Err(_) => return Err(lost(&"nobody answers")),
+                    }
+                };
                 let (is_error, bytes) = match reply.result() {
                     Ok(sample) => (false, sample.payload().to_bytes()),
                     Err(error) => (true, error.payload().to_bytes()),
