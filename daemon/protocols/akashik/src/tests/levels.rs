@@ -405,6 +405,34 @@ fn a_record_that_was_changed_past_the_field_is_not_taken_for_its_unit() {
 }
 
 #[test]
+fn what_is_read_without_an_envelope_needs_its_authority_too() {
+    let rig = Rig::new();
+    rig.join(&["a", "lead"]);
+    let id = rig.record("a", "The lift works.", "");
+    let get = |authority, method, parameters: &[(&str, &str)]| {
+        rig.send(&with(authority), method, "", parameters).status
+    };
+    let of_unit = [("id", id.as_str()), ("agent_id", "a")];
+    assert_eq!([1, 2].map(|authority| get(authority, &crate::UNIT, &of_unit)), [403, 200]);
+    let of_agent = [("agent_id", "a")];
+    assert_eq!([3, 4].map(|authority| get(authority, &crate::CONFLICTS, &of_agent)), [403, 200]);
+    // The task of an agent is shown to those in the session of the task.
+    let made = rig.ask("lead", "SESSION", r#"{"action":"create","goal":"clear the hall"}"#);
+    let session = text(&made, "/session/id").to_owned();
+    let task = |payload: &str| rig.ask_in("lead", 4, Some(&session), "COORDINATE", payload).0;
+    assert_eq!(
+        task(r#"{"action":"create","task":{"title":"one","id":"t1","assignee":"lead"}}"#),
+        201
+    );
+    assert_eq!(task(r#"{"action":"start","task_id":"t1"}"#), 200);
+    let shown = |agent: &str| {
+        let answer = rig.send(&with(4), &crate::AGENTS, "", &[("agent_id", agent)]);
+        String::from_utf8(answer.body).unwrap().contains("t1")
+    };
+    assert_eq!((shown("lead"), shown("a")), (true, false));
+}
+
+#[test]
 fn nobody_replaces_what_was_recorded_with_more_authority() {
     let rig = Rig::new();
     rig.join(&["a", "b"]);
