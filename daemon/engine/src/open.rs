@@ -106,6 +106,7 @@ impl Engine {
         found.catalog.refresh_score_bounds(start.now.as_micros());
         found.catalog.files.mended_by(mender.clone());
         let catalog = Arc::new(RwLock::new(found.catalog));
+        catalog.write().files.located_by(Arc::new(Arc::downgrade(&catalog)));
         let (queue, receiver) = crossbeam_channel::bounded(settings.queue_requests);
         let (publisher, deliveries) = crossbeam_channel::unbounded();
         let (sealing, orders) = crossbeam_channel::unbounded();

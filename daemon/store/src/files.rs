@@ -1,10 +1,10 @@
-//! The open files that versions lie in, and who restores what the card has lost of them.
+//! The open files that versions lie in, who restores what the card has lost of them, and who finds what was moved.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::disk::DiskFile;
-use crate::version::FileId;
+use crate::version::{DocId, FileId, Location};
 
 /// The transactions that a segment covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,6 +22,12 @@ pub trait Mend: Send + Sync {
     fn mended(&self, file: FileId) -> Option<Arc<[u8]>>;
 }
 
+/// Tells where a version lies by now.
+pub trait Locate: Send + Sync {
+    /// Its position, and the file there; `None` if nobody can tell.
+    fn locate(&self, id: DocId) -> Option<(Location, Arc<dyn DiskFile>)>;
+}
+
 /// The logs and segments that are served. An index holds it, so that a version and the file it lies in change under
 /// one lock.
 #[derive(Default)]
@@ -30,6 +36,8 @@ pub struct Files {
     spans: HashMap<FileId, Span>,
     /// Restores what cannot be read.
     mender: Option<Arc<dyn Mend>>,
+    /// Finds what was moved under a reader.
+    locator: Option<Arc<dyn Locate>>,
 }
 
 impl Files {
@@ -52,6 +60,16 @@ impl Files {
     /// Returns the mender, if one was named.
     pub fn mender(&self) -> Option<Arc<dyn Mend>> {
         self.mender.clone()
+    }
+
+    /// Names the index that these are the files of: who reads a version that is moved meanwhile finds it again.
+    pub fn located_by(&mut self, locator: Arc<dyn Locate>) {
+        self.locator = Some(locator);
+    }
+
+    /// Returns the locator, if one was named.
+    pub(crate) fn locator(&self) -> Option<Arc<dyn Locate>> {
+        self.locator.clone()
     }
 
     /// Forgets a file that no version lies in any more. Readers that hold it keep it open.

@@ -3,7 +3,8 @@
 
 use std::fmt;
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use omir_core::cbor;
 use omir_core::decode::Limits;
@@ -11,9 +12,13 @@ use omir_core::model::Resource;
 use omir_core::value::Value;
 
 use crate::disk::{self, DiskFile};
-use crate::files::Mend;
+use crate::files::{Locate, Mend};
 use crate::index::Index;
+use crate::sync::RwLock;
 use crate::version::{DocId, FileId, Location};
+
+/// How long a reader waits for the index before it gives a version up.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Why a version cannot be read.
 #[derive(Debug)]
@@ -66,25 +71,57 @@ impl fmt::Display for ReadError {
 
 impl std::error::Error for ReadError {}
 
+/// Weak, because the index holds the files that hold this.
+impl<I: Index> Locate for Weak<RwLock<I>> {
+    fn locate(&self, id: DocId) -> Option<(Location, Arc<dyn DiskFile>)> {
+        let index = self.upgrade()?;
+        let place = index.peek(PATIENCE, |index| {
+            let location = index.location(id);
+            Some((location, index.files().file(location.file)?))
+        });
+        place.flatten()
+    }
+}
+
 /// A version's place with the open file, so that it can be read without holding the index.
 #[derive(Clone)]
 pub struct Handle {
+    id: DocId,
     /// Its position.
     pub location: Location,
     file: Option<Arc<dyn DiskFile>>,
     mender: Option<Arc<dyn Mend>>,
+    locator: Option<Arc<dyn Locate>>,
 }
 
 impl Handle {
     /// The place of a version.
     pub fn of(index: &impl Index, id: DocId) -> Self {
         let (location, files) = (index.location(id), index.files());
-        Self { location, file: files.file(location.file), mender: files.mender() }
+        let file = files.file(location.file);
+        Self { id, location, file, mender: files.mender(), locator: files.locator() }
     }
 
     /// The bytes: one CBOR item, checked against the CRC they were written with. What the card has lost of them
     /// is restored where that is possible.
+    ///
+    /// Sealing and compaction drop a file when all that is live lies elsewhere. Its open handle still reads it,
+    /// unless the card was out meanwhile.
     pub fn bytes(&self) -> Result<Vec<u8>, ReadError> {
+        self.bytes_here().or_else(|fault| match self.moved() {
+            Some(moved) => moved.bytes_here(),
+            None => Err(fault),
+        })
+    }
+
+    /// The version where it lies by now, if that is elsewhere.
+    fn moved(&self) -> Option<Self> {
+        let (location, file) = self.locator.as_ref()?.locate(self.id)?;
+        (location != self.location).then(|| Self { location, file: Some(file), ..self.clone() })
+    }
+
+    /// The bytes from this file, as it is or as it can be restored.
+    fn bytes_here(&self) -> Result<Vec<u8>, ReadError> {
         self.stored().or_else(|fault| match &fault {
             ReadError::Disk { error, .. } if !disk::is_loss(error) => Err(fault),
             ReadError::Disk { .. } | ReadError::BadChecksum { .. } => self.mended().ok_or(fault),

@@ -53,6 +53,11 @@ impl<T> RwLock<T> {
         ReadGuard { guard, _held: held }
     }
 
+    /// Reads, also on a thread that reads already. `None` if somebody writes for as long as `patience`.
+    pub(crate) fn peek<R>(&self, patience: Duration, read: impl FnOnce(&T) -> R) -> Option<R> {
+        self.lock.try_read_recursive_for(patience).map(|value| read(&value))
+    }
+
     /// Waits until nobody else reads or writes.
     pub fn write(&self) -> WriteGuard<'_, T> {
         let held = Held::of(&self.lock);
@@ -170,6 +175,16 @@ mod tests {
         // A reader that gets no processor for a millisecond comes too late. On a busy machine some do.
         let came_in = (0..100).filter(|_| seen() == 2).count();
         assert!(came_in > 30, "{came_in} of 100");
+    }
+
+    #[test]
+    fn a_reader_may_peek_and_a_writer_keeps_others_out() {
+        let lock = RwLock::new(1);
+        let first = lock.read();
+        assert_eq!(lock.peek(Duration::ZERO, |value| *value), Some(1));
+        drop(first);
+        let _writer = lock.write();
+        assert_eq!(lock.peek(Duration::ZERO, |value| *value), None);
     }
 
     #[test]
