@@ -1,5 +1,8 @@
 //! The seam between the engine and any way to make vectors.
 
+use crate::usual::Usual;
+use crate::vector::Vector;
+
 /// The name of what made a vector. Vectors of two names do not compare.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ModelName {
@@ -19,4 +22,15 @@ pub trait Embedder: Send + Sync {
     /// Fills `out`, of as many numbers as [`Embedder::model`] says, with the vector of `text`, and returns true. Returns
     /// false if the text has nothing to make one of; `out` is then of no use. The same text gives the same vector.
     fn embed(&self, text: &str, out: &mut [f32]) -> bool;
+
+    /// Fills `out` with the vector of one word, as `omird_text::words` gives it, and returns how much it tells beside other
+    /// words, above 0. `None` if single words have no vectors, or this one tells nothing; `out` is then of no use.
+    fn word(&self, _word: &str, _out: &mut [f32]) -> Option<f32> {
+        None
+    }
+
+    /// The cosines that words have with this vector as a rule; `None` if single words have no vectors.
+    fn usual(&self, _vector: &Vector) -> Option<Usual> {
+        None
+    }
 }

@@ -14,6 +14,7 @@ mod model;
 #[cfg(feature = "onnx")]
 mod onnx;
 mod safetensors;
+mod usual;
 mod vector;
 mod wordpiece;
 
@@ -24,4 +25,5 @@ pub use self::hashed::Hashed;
 pub use self::model::StaticModel;
 #[cfg(feature = "onnx")]
 pub use self::onnx::OnnxModel;
+pub use self::usual::Usual;
 pub use self::vector::{Bits, Probe, Vector};

@@ -19,6 +19,8 @@ use crate::embedder::{Embedder, ModelName};
 use crate::folder::{ModelError, TokenFiles, name_of, plain_name, read, read_optional};
 use crate::given::MAX_DIMS;
 use crate::safetensors::{Tensor, tensors};
+use crate::usual::{Sample, Usual};
+use crate::vector::Vector;
 use crate::wordpiece::WordPiece;
 
 /// Most tokens of a text that count, as in the library.
@@ -38,6 +40,8 @@ pub struct StaticModel {
     most_chars: usize,
     /// The language whose stop words are left out.
     language: Language,
+    /// Rows that tell which cosines are usual.
+    sample: Sample,
 }
 
 #[derive(Deserialize, Default)]
@@ -170,6 +174,8 @@ impl StaticModel {
                 .collect::<Option<Vec<_>>>()
                 .ok_or((TABLE, "its `mapping` or `weights` does not fit its table".to_owned()))
         });
+        let sample =
+            Sample::of(rows, dims, |row, out| embeddings.add_row(&files.table, row, 1.0, out));
         let rows = mapped.transpose()?;
         let most_chars = MAX_TOKENS.saturating_mul(tokenizer.median_length());
         let model = ModelName { name, dims, hash: hash.finalize().into() };
@@ -183,12 +189,25 @@ impl StaticModel {
             normalize,
             most_chars,
             language,
+            sample,
         })
     }
 
     /// Fills `out` with the vector of a text, as the library's `encode` does. Returns false if the text has no token that
     /// the model knows: then it is all zeros.
     pub fn encode(&self, text: &str, out: &mut [f32]) -> bool {
+        if !self.mean(text, out) {
+            return false;
+        }
+        if self.normalize {
+            let length = (length_of(out) + 1e-32) as f32;
+            out.iter_mut().for_each(|number| *number /= length);
+        }
+        true
+    }
+
+    /// Fills `out` with the mean of the vectors of a text's tokens. Returns false if there are none: then it is all zeros.
+    fn mean(&self, text: &str, out: &mut [f32]) -> bool {
         out.fill(0.0);
         if out.len() != self.model.dims {
             return false;
@@ -213,14 +232,13 @@ impl StaticModel {
             return false;
         }
         out.iter_mut().for_each(|number| *number /= count as f32);
-        if self.normalize {
-            let squares: f64 =
-                out.iter().map(|number| f64::from(*number) * f64::from(*number)).sum();
-            let length = (squares.sqrt() + 1e-32) as f32;
-            out.iter_mut().for_each(|number| *number /= length);
-        }
         true
     }
+}
+
+/// The length of a vector.
+fn length_of(numbers: &[f32]) -> f64 {
+    numbers.iter().map(|number| f64::from(*number) * f64::from(*number)).sum::<f64>().sqrt()
 }
 
 impl Embedder for StaticModel {
@@ -240,5 +258,20 @@ impl Embedder for StaticModel {
         });
         let text = if telling.is_empty() { text } else { &telling };
         self.encode(text, out) && out.iter().all(|number| number.is_finite())
+    }
+
+    /// The length of a row is what the table itself says of a word's weight: those of Model2Vec are short for frequent words.
+    /// Words with digits are names and readings, which mean nothing but themselves.
+    fn word(&self, word: &str, out: &mut [f32]) -> Option<f32> {
+        let is_name = word.contains(|c: char| c.is_numeric());
+        if is_name || is_stop_word(self.language, word) || !self.mean(word, out) {
+            return None;
+        }
+        let length = length_of(out) as f32;
+        (length.is_finite() && length > 0.0).then_some(length)
+    }
+
+    fn usual(&self, vector: &Vector) -> Option<Usual> {
+        (vector.values.len() == self.model.dims).then(|| self.sample.usual(vector)).flatten()
     }
 }

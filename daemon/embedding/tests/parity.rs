@@ -104,3 +104,25 @@ fn stop_words_count_only_where_there_is_nothing_else() {
     assert!(!tiny.embed("", &mut [0.0; 16]));
     assert!(!tiny.embed("mug", &mut [0.0; 15]), "of another size");
 }
+
+#[test]
+fn a_word_has_the_weight_that_the_table_gives_it() {
+    let tiny = StaticModel::open(&models().join("tiny"), Language::English).unwrap();
+    let mut out = vec![0.0; 16];
+    let weight = tiny.word("mug", &mut out).unwrap();
+    let length = out.iter().map(|number| number * number).sum::<f32>().sqrt();
+    assert!((weight - length).abs() < 1e-5, "{weight}, not {length}");
+    let mut text = vec![0.0; 16];
+    assert!(tiny.embed("mug", &mut text));
+    for (word, text) in out.iter().zip(&text) {
+        assert!((word / length - text).abs() < 1e-5, "the direction of the text");
+    }
+    for nothing in ["where", "2026", "m7", ""] {
+        assert_eq!(tiny.word(nothing, &mut out), None, "{nothing:?}");
+    }
+    assert_eq!(tiny.word("mug", &mut [0.0; 3]), None);
+    let vector = omird_embedding::Vector::of(&text).unwrap();
+    let usual = tiny.usual(&vector).unwrap();
+    assert!(usual.deviation > 0.0 && usual.mean.abs() < 0.5, "{usual:?}");
+    assert_eq!(tiny.usual(&omird_embedding::Vector::of(&[1.0]).unwrap()), None);
+}

@@ -1,5 +1,6 @@
 //! Recall: from what was asked to ranked memories (`docs/keys.md`, "Recall").
 
+mod akin;
 mod filter;
 pub(crate) mod frames;
 mod fuse;

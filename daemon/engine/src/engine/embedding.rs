@@ -1,6 +1,7 @@
 //! The embedder of a store, and what `status` tells of vectors.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -11,7 +12,25 @@ use omird_embedding::{Embedder, Vector};
 use crate::Engine;
 use crate::error::Error;
 use crate::index::vectors::{MAX_SPACES, Space, compare};
-use crate::recall::query::{Order, Query, QueryVector};
+use crate::question::Question;
+use crate::recall::query::{Order, Query, QueryVector, QueryWord};
+
+/// Most words of a question that others are akin to: a text as long as a page says by its vector what it is about.
+const MOST_WORDS: usize = 32;
+
+/// The words of a question one by one, each once.
+fn words_of(embedder: &dyn Embedder, question: &Question) -> Vec<QueryWord> {
+    let mut seen = HashSet::new();
+    let mut numbers = vec![0.0; embedder.model().dims];
+    let one = |word: &str| {
+        let weight = embedder.word(word, &mut numbers)?;
+        let vector = Vector::of(&numbers)?;
+        let usual = embedder.usual(&vector)?;
+        Some(QueryWord { vector, weight, usual })
+    };
+    let words = question.words().iter().map(String::as_str);
+    words.filter(|word| seen.insert(*word)).filter_map(one).take(MOST_WORDS).collect()
+}
 
 impl Engine {
     /// Makes vectors with this embedder from now on, or with none. Those of another one are thrown away; those of all
@@ -50,7 +69,8 @@ impl Engine {
         let mut numbers = vec![0.0; embedder.model().dims];
         let is_made = embedder.embed(text.text(), &mut numbers);
         let Some(vector) = Vector::of(&numbers).filter(|_| is_made) else { return Ok(query) };
-        let vector = QueryVector { model: embedder.model().clone(), vector };
+        let words = words_of(&*embedder, text);
+        let vector = QueryVector { model: embedder.model().clone(), vector, words };
         Ok(Cow::Owned(Query { vector: Some(vector), ..query.into_owned() }))
     }
 
@@ -137,6 +157,10 @@ impl Engine {
         status.insert("bytes", int(vectors.bytes.load(Ordering::Relaxed)));
         status.insert("damagedFiles", int(vectors.damaged.load(Ordering::Relaxed)));
         status.insert("leftOut", int(vectors.left_out.load(Ordering::Relaxed)));
+        if let Some(words) = vectors.words().as_ref() {
+            status.insert("words", int(words.len() as u64));
+            status.insert("wordBytes", int(words.memory() as u64));
+        }
         let is_shown =
             |space: &&Space| space.is_given() || own.is_some_and(|own| compare(own, space.model()));
         status.insert("models", Value::Array(spaces.iter().filter(is_shown).map(of).collect()));

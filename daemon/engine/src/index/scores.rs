@@ -9,6 +9,8 @@ pub enum ScorePart {
     Text,
     /// Agreement of the vectors: their cosine.
     Meaning,
+    /// Agreement with words akin to those of the question.
+    Akin,
     /// Relevance of what was recorded right before and after.
     Neighbours,
     /// Relevance of what a relationship leads here from.
@@ -27,9 +29,10 @@ pub enum ScorePart {
 
 impl ScorePart {
     /// All parts, in the order in which they are summed and reported.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Text,
         Self::Meaning,
+        Self::Akin,
         Self::Neighbours,
         Self::Related,
         Self::Proximity,
@@ -44,6 +47,7 @@ impl ScorePart {
         match self {
             Self::Text => "text",
             Self::Meaning => "meaning",
+            Self::Akin => "akin",
             Self::Neighbours => "neighbours",
             Self::Related => "related",
             Self::Proximity => "proximity",

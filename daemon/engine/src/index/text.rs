@@ -8,12 +8,14 @@
 //! Invariants: documents are added by ascending number, below 2³¹. A document without terms is in
 //! no posting and not counted. Candidates include retired documents; callers filter.
 
+mod akin;
 mod block;
 mod forms;
 mod postings;
 mod query;
 mod terms;
 
+pub(crate) use akin::AkinTerms;
 pub(crate) use block::{BlockError, TextBlock, TextBlockBuilder};
 pub use query::Correction;
 pub(crate) use query::{Docs, Scratch, TextQuery};

@@ -6,6 +6,7 @@
 
 pub(crate) mod file;
 mod space;
+mod words;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -15,6 +16,7 @@ use omird_embedding::{Embedder, ModelName};
 use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 pub(crate) use self::space::{BLOCK_ROWS, Near, Space};
+pub(crate) use self::words::{Words, vector_of};
 
 /// Most models whose vectors are searched at a time. A client could name any number of them.
 pub(crate) const MAX_SPACES: usize = 16;
@@ -48,6 +50,8 @@ pub(crate) struct Backend {
 /// Vectors of all models.
 pub(crate) struct Vectors {
     spaces: RwLock<Vec<Space>>,
+    /// Those of single words; `None` if the embedder has none.
+    words: RwLock<Option<Words>>,
     backend: RwLock<Backend>,
     wake: Sender<()>,
     orders: Receiver<()>,
@@ -69,6 +73,7 @@ impl Default for Vectors {
         let (wake, orders) = crossbeam_channel::bounded(1);
         Self {
             spaces: RwLock::default(),
+            words: RwLock::default(),
             backend: RwLock::default(),
             wake,
             orders,
@@ -90,6 +95,16 @@ impl Vectors {
     /// The spaces, to be changed: for short, as recalls wait.
     pub(crate) fn spaces_mut(&self) -> RwLockWriteGuard<'_, Vec<Space>> {
         self.spaces.write()
+    }
+
+    /// The vectors of words, to be searched. Whoever holds the catalog too takes it first.
+    pub(crate) fn words(&self) -> RwLockReadGuard<'_, Option<Words>> {
+        self.words.read()
+    }
+
+    /// The vectors of words, to be changed: for short, as recalls wait.
+    pub(crate) fn words_mut(&self) -> RwLockWriteGuard<'_, Option<Words>> {
+        self.words.write()
     }
 
     /// The embedder of now.

@@ -86,8 +86,13 @@ impl Hit {
         if let Some(Parts { scores, weights, bm25 }) = &self.parts {
             let mut map = Map::new();
             for (part, score) in scores.iter() {
-                let is_fused =
-                    matches!(part, ScorePart::Meaning | ScorePart::Neighbours | ScorePart::Related);
+                let is_fused = matches!(
+                    part,
+                    ScorePart::Meaning
+                        | ScorePart::Akin
+                        | ScorePart::Neighbours
+                        | ScorePart::Related
+                );
                 if is_fused && weights.of_part(part) == 0.0 {
                     continue;
                 }

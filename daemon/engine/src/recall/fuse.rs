@@ -7,6 +7,9 @@
 //! r = w · t / t_max + (1 − w) · c / c_max        w = words · min(1, t_max / ½)²
 //! ```
 //!
+//! Where the model has vectors of single words, three quarters of the part of `c` are those of `k / k_max`: `k` is the agreement
+//! with words akin to those of the question (`recall/akin.rs`). It ranks, and finds nothing by itself.
+//!
 //! Where a question asks to spread over relationships, half of the relevance of what leads here comes to it as well.
 //! `t_max` and `c_max` are the largest among the matches. `words` is 0.6 by default. Where no memory has more than half of the
 //! weight of the words, words say less, and `w` falls. Then a share of the relevance of the memories recorded right before
@@ -16,6 +19,7 @@
 
 use parking_lot::Mutex;
 
+use super::akin::akin;
 use super::filter::Filter;
 use super::propose::{ResolvedQuery, narrowed, propose_words};
 use super::score::Weights;
@@ -30,12 +34,19 @@ use crate::recall::query::{Query, QueryVector};
 const STRONG_WORDS: f64 = 0.5;
 /// Cosine from which meaning counts in full.
 const STRONG_COSINE: f64 = 0.5;
+/// Share of akin words in what meaning counts, where there are vectors of words.
+const AKIN: f64 = 0.75;
 /// Share of the relevance of a match that what it is related to has.
 const SPREAD: f64 = 0.5;
 /// The parts that are decided here.
-const DECIDED: [ScorePart; 4] =
-    [ScorePart::Text, ScorePart::Meaning, ScorePart::Neighbours, ScorePart::Related];
-/// What a sum of nine parts may differ by if it is added in another order.
+const DECIDED: [ScorePart; 5] = [
+    ScorePart::Text,
+    ScorePart::Meaning,
+    ScorePart::Akin,
+    ScorePart::Neighbours,
+    ScorePart::Related,
+];
+/// What a sum of ten parts may differ by if it is added in another order.
 const ROUNDING: f64 = 1e-12;
 /// Longest time between neighbours; microseconds.
 const SAME_HOUR: i64 = 3_600_000_000;
@@ -89,6 +100,8 @@ pub(super) struct Candidate {
     pub(super) text: f32,
     /// The cosine; 0 for one that does not reach the floor.
     cosine: f32,
+    /// Agreement with words akin to those of the question.
+    akin: f32,
     /// The relevance of what a relationship leads here from; 0 for none.
     related: f32,
     /// True if it has too little of the words, does not reach the floor, and nothing leads here.
@@ -105,6 +118,7 @@ impl Candidate {
             id,
             text: 0.0,
             cosine: 0.0,
+            akin: 0.0,
             related: 0.0,
             is_hidden: false,
             near: 0.0,
@@ -124,6 +138,7 @@ pub(super) struct Candidates {
     /// Relevance by part, as the weights have it.
     per_text: f64,
     per_cosine: f64,
+    per_akin: f64,
 }
 
 impl Candidates {
@@ -156,6 +171,12 @@ impl Candidates {
         let c_max = near.iter().fold(0.0, max);
         let beside = beside_words(near, related);
         let t_max = merge(catalog, resolved, filter, beside, &mut room.all);
+        let k_max = match &query.vector {
+            Some(vector) if !vector.words.is_empty() => {
+                look_at_akin(catalog, vector, filter, &mut room.all)
+            }
+            _ => 0.0,
+        };
         let fusion = catalog.fusion();
         let strength = (t_max / STRONG_WORDS).min(1.0);
         let words = match (query.has_words(), query.vector.is_some()) {
@@ -167,19 +188,22 @@ impl Candidates {
         let spread = if query.related.is_empty() { 0.0 } else { SPREAD };
         let scale = strength.max((c_max / STRONG_COSINE).min(1.0));
         let per = |weight: f64, max: f64| if max > 0.0 { scale * weight / max } else { 0.0 };
+        let akin = if k_max > 0.0 { AKIN } else { 0.0 };
         let mut candidates = Self {
             room,
             weights: Weights::of(query),
             is_approximate,
             most_of_others: 0.0,
             per_text: per(words, t_max),
-            per_cosine: per(1.0 - words, c_max),
+            per_cosine: per((1.0 - words) * (1.0 - akin), c_max),
+            per_akin: per((1.0 - words) * akin, k_max),
         };
         // No score is above 1, whatever comes of neighbours and relationships.
         let share = 1.0 / (1.0 + 2.0 * neighbours + spread);
         candidates.weights = candidates.weights.fused(&[
             (ScorePart::Text, candidates.per_text * share),
             (ScorePart::Meaning, candidates.per_cosine * share),
+            (ScorePart::Akin, candidates.per_akin * share),
             (ScorePart::Neighbours, neighbours * share),
             (ScorePart::Related, spread * scale * share),
         ]);
@@ -201,7 +225,9 @@ impl Candidates {
         if candidate.is_hidden {
             return 0.0;
         }
-        self.per_text * f64::from(candidate.text) + self.per_cosine * f64::from(candidate.cosine)
+        self.per_text * f64::from(candidate.text)
+            + self.per_cosine * f64::from(candidate.cosine)
+            + self.per_akin * f64::from(candidate.akin)
     }
 
     /// Notes the most that neighbours can bring: those recorded right before and after, whatever they are.
@@ -225,6 +251,7 @@ impl Candidates {
     pub(super) fn most(candidate: &Candidate, scores: &mut Scores) {
         scores[ScorePart::Text] = candidate.text.into();
         scores[ScorePart::Meaning] = candidate.cosine.into();
+        scores[ScorePart::Akin] = candidate.akin.into();
         scores[ScorePart::Neighbours] = candidate.near.into();
         scores[ScorePart::Related] = candidate.related.into();
     }
@@ -235,6 +262,7 @@ impl Candidates {
         let of = |part, value: f32| self.weights.of_part(part) * f64::from(value);
         of(ScorePart::Text, candidate.text)
             + of(ScorePart::Meaning, candidate.cosine)
+            + of(ScorePart::Akin, candidate.akin)
             + of(ScorePart::Neighbours, candidate.near)
             + of(ScorePart::Related, candidate.related)
             + self.most_of_others
@@ -374,6 +402,26 @@ fn merge(
     });
     all.extend(rest);
     t_max
+}
+
+/// Notes the agreement of candidates with words akin to those of the question, and returns the best.
+fn look_at_akin(
+    catalog: &Catalog,
+    wanted: &QueryVector,
+    filter: &Filter<'_>,
+    all: &mut [Candidate],
+) -> f64 {
+    let mut k_max = 0.0_f32;
+    let mut rest = all.iter_mut().peekable();
+    akin(catalog, wanted, |id, agreement| {
+        while rest.next_if(|one| one.id < id).is_some() {}
+        let Some(one) = rest.next_if(|one| one.id == id) else { return };
+        one.akin = agreement;
+        if agreement > k_max && (one.is_accepted || filter.accepts(catalog, id).is_some()) {
+            k_max = agreement;
+        }
+    });
+    k_max.into()
 }
 
 #[cfg(test)]

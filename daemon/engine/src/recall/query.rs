@@ -9,7 +9,7 @@ use omir_core::model::{ExperienceType, Kind, Label};
 use omir_core::reference::{Ref, ResourceType};
 use omir_core::space::{Aabb, Center};
 use omir_core::tier::Tier;
-use omird_embedding::{ModelName, Vector};
+use omird_embedding::{ModelName, Usual, Vector};
 
 use super::tally::Asks;
 use crate::index::catalog::ReadPoint;
@@ -84,13 +84,27 @@ pub struct QueryVector {
     pub model: ModelName,
     /// The vector.
     pub vector: Vector,
+    /// The words of the question one by one, for those akin to them; none where a client states the vector.
+    pub(crate) words: Vec<QueryWord>,
+}
+
+/// A word of a question, to find words akin to it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct QueryWord {
+    /// Its vector.
+    pub vector: Vector,
+    /// How much it tells beside the other words, above 0.
+    pub weight: f32,
+    /// The cosines that words have with it as a rule.
+    pub usual: Usual,
 }
 
 impl QueryVector {
     /// A vector that a client states, of the model of that name.
     pub fn stated(model: Option<&str>, vector: Vector) -> Self {
         let name = model.unwrap_or("").to_owned();
-        Self { model: ModelName { name, dims: vector.values.len(), hash: [0; 32] }, vector }
+        let model = ModelName { name, dims: vector.values.len(), hash: [0; 32] };
+        Self { model, vector, words: Vec::new() }
     }
 }
 

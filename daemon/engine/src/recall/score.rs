@@ -1,4 +1,4 @@
-//! The score: one number to rank by, made of nine parts.
+//! The score: one number to rank by, made of ten parts.
 //!
 //! The score is a weighted mean of parts that all lie in [0, 1], in the tradition of relevance +
 //! recency + importance (Park et al. 2023, *Generative Agents*, §4.1):
@@ -6,7 +6,7 @@
 //! | part | meaning | weight |
 //! |---|---|---|
 //! | `text` | BM25, as a fraction of the most this query could reach | 0.35 |
-//! | `meaning`, `neighbours`, `related` | the cosine of the vectors, the relevance of neighbours in time, and that of what a relationship leads here from; with them and words they share the 0.35: `recall/fuse.rs` | |
+//! | `meaning`, `akin`, `neighbours`, `related` | the cosine of the vectors, the agreement with words akin to those of the question, the relevance of neighbours in time, and that of what a relationship leads here from; with words they share the 0.35: `recall/fuse.rs` | |
 //! | `proximity` | 1 / (1 + d/s); s is half the radius, 1 m without one | 0.35 |
 //! | `retrievability` | from the time and number of accesses: `docs/keys.md`, "Retrievability" | 0.05 |
 //! | `recency` | from the time of the event: [`Doc::recency`] | 0.15 |
@@ -50,7 +50,10 @@ impl Weights {
             let (is_asked, weight) = match part {
                 ScorePart::Text => (has_relevance, 0.35),
                 // Parts of the weight of words: [`Weights::fused`].
-                ScorePart::Meaning | ScorePart::Neighbours | ScorePart::Related => (false, 0.0),
+                ScorePart::Meaning
+                | ScorePart::Akin
+                | ScorePart::Neighbours
+                | ScorePart::Related => (false, 0.0),
                 ScorePart::Proximity => (has_place, 0.35),
                 ScorePart::Retrievability => (true, 0.05),
                 ScorePart::Recency => (query.time.is_none(), 0.15),

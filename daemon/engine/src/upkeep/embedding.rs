@@ -17,7 +17,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::RecvTimeoutError;
-use omird_embedding::{Given, ModelName, Vector};
+use omird_embedding::{Embedder, Given, ModelName, Vector};
 use omird_store::{Handle, ReadGuard, RwLock, decode_resource};
 
 use crate::contained::spawn;
@@ -26,7 +26,7 @@ use crate::index::catalog::Catalog;
 use crate::index::doc::DocId;
 use crate::index::facts::meaning_of;
 use crate::index::vectors::file::{self, stable_id};
-use crate::index::vectors::{BLOCK_ROWS, Backend, MAX_SPACES, Space, compare};
+use crate::index::vectors::{BLOCK_ROWS, Backend, MAX_SPACES, Space, Words, compare, vector_of};
 use crate::shared::Shared;
 
 /// The folder of the files.
@@ -282,6 +282,9 @@ impl Embedding {
                 self.files.push(SpaceFiles::default());
             }
         }
+        *self.shared.vectors.words_mut() = self.backend.embedder.as_ref().and_then(|embedder| {
+            has_words(&**embedder).then(|| Words::new(embedder.model().clone()))
+        });
         self.shared.vectors.left_out.store(0, Ordering::Relaxed);
         self.look_again();
         self.count_bytes();
@@ -328,6 +331,7 @@ impl Embedding {
             self.shared.vectors.pending.store((left + work.len()) as u64, Ordering::Relaxed);
             (looked, left > AT_ONCE)
         };
+        self.learn_words();
         if looked == 0 {
             self.done = Vec::new();
             self.shared.vectors.pending.store(0, Ordering::Relaxed);
@@ -347,6 +351,31 @@ impl Embedding {
             std::thread::sleep(began.elapsed() / 4);
         }
         true
+    }
+
+    /// Makes vectors of the words that came into the store since.
+    fn learn_words(&self) {
+        let vectors = &self.shared.vectors;
+        let Some(embedder) = self.backend.embedder.as_ref() else { return };
+        let mut numbers = vec![0.0; embedder.model().dims];
+        while !self.is_stopping() {
+            let Some(first) = vectors.words().as_ref().map(Words::looked) else { return };
+            let names: Vec<(u32, String)> = {
+                let catalog = self.catalog();
+                let names = catalog.text.names_from(first).take(LOOKED_AT);
+                names.map(|(term, name)| (term, name.to_owned())).collect()
+            };
+            if names.is_empty() {
+                return;
+            }
+            let of = |(term, name): &(u32, String)| {
+                Some((*term, vector_of(&**embedder, name, &mut numbers)?))
+            };
+            let made: Vec<(u32, Vector)> = names.iter().filter_map(of).collect();
+            if let Some(words) = vectors.words_mut().as_mut() {
+                words.add(&made, first + names.len());
+            }
+        }
     }
 
     /// Number of versions that were not looked at.
@@ -614,6 +643,12 @@ impl Embedding {
         };
         self.shared.vectors.bytes.store(numbers.map(length).sum(), Ordering::Relaxed);
     }
+}
+
+/// Returns true if an embedder has vectors of single words.
+fn has_words(embedder: &dyn Embedder) -> bool {
+    let any = Vector::of(&vec![1.0; embedder.model().dims]);
+    any.is_some_and(|any| embedder.usual(&any).is_some())
 }
 
 /// A bit for each version that has a row in a space.

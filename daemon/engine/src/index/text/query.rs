@@ -31,10 +31,10 @@ pub(super) const B: f64 = 0.4;
 pub(super) const COMMON_FROM: u32 = 32;
 
 /// Documents whose scores are gathered at a time: 8 KiB, which stays in the nearest cache.
-const WINDOW: u32 = 2048;
+pub(super) const WINDOW: u32 = 2048;
 
 /// Beyond the last document, for a reader that has none left.
-const END: DocId = DocId::MAX;
+pub(super) const END: DocId = DocId::MAX;
 
 /// A query: its distinct terms in order of spelling, with their weights as of when it was made.
 #[derive(Clone, Debug, Default)]
@@ -124,13 +124,13 @@ impl FromIterator<DocId> for Docs {
 
 /// Working memory of [`TextIndex::candidates`], about 24 KiB, to be kept between calls.
 pub struct Scratch {
-    scores: Box<[f32]>,
-    found: [u64; WINDOW as usize / 64],
+    pub(super) scores: Box<[f32]>,
+    pub(super) found: [u64; WINDOW as usize / 64],
     /// Counts of a term with several forms, and the documents that have one of them.
     counts: Box<[u32]>,
-    counted: [u64; WINDOW as usize / 64],
+    pub(super) counted: [u64; WINDOW as usize / 64],
     /// Shares of the query that documents have.
-    shares: Box<[f32]>,
+    pub(super) shares: Box<[f32]>,
 }
 
 impl Scratch {
@@ -147,7 +147,7 @@ impl Scratch {
     }
 
     /// A caller's panic may have left something behind.
-    fn clear(&mut self) {
+    pub(super) fn clear(&mut self) {
         self.scores.fill(0.0);
         self.found.fill(0);
         self.counts.fill(0);
@@ -279,6 +279,11 @@ impl TextIndex {
         docs
     }
 
+    /// The postings of a term, to walk through.
+    pub(super) fn list(&self, term: u32) -> List<'_> {
+        List::new(Reader::new(self.terms[term as usize].postings.as_slice()))
+    }
+
     /// The documents of a term, ascending.
     fn docs_of(&self, term: u32) -> impl Iterator<Item = DocId> {
         Reader::new(self.terms[term as usize].postings.as_slice()).map(|(doc, _)| doc)
@@ -336,8 +341,7 @@ impl TextIndex {
     ) {
         let lengths = self.lengths.as_slice();
         let len = |doc: DocId| lengths.get(doc as usize).copied().unwrap_or(0);
-        let list =
-            |form: &u32| List::new(Reader::new(self.terms[*form as usize].postings.as_slice()));
+        let list = |form: &u32| self.list(*form);
         let mut terms: Vec<(f32, Vec<List<'_>>)> = query
             .terms
             .iter()
@@ -388,7 +392,7 @@ fn has(phrase: &Phrase, word: &String) -> bool {
 
 /// Calls `f` with each bit that is set, ascending, and clears them.
 #[inline]
-fn each(bits: &mut [u64], mut f: impl FnMut(usize)) {
+pub(super) fn each(bits: &mut [u64], mut f: impl FnMut(usize)) {
     for (word, bits) in bits.iter_mut().enumerate() {
         let mut bits = std::mem::take(bits);
         while bits != 0 {
@@ -408,13 +412,13 @@ fn keep(docs: &mut Vec<DocId>, others: impl Iterator<Item = DocId>) {
 }
 
 /// Inverse document frequency of a term. Above zero for any counts.
-fn idf(all: u32, with_term: u32) -> f64 {
+pub(super) fn idf(all: u32, with_term: u32) -> f64 {
     let (all, with_term) = (f64::from(all), f64::from(with_term));
     ((all - with_term + 0.5) / (with_term + 0.5)).ln_1p()
 }
 
 /// One form's postings on their way through a query.
-struct List<'a> {
+pub(super) struct List<'a> {
     /// The posting that comes next, read ahead.
     next: Option<(DocId, u32)>,
     rest: Reader<'a>,
@@ -425,12 +429,12 @@ impl<'a> List<'a> {
         Self { next: rest.next(), rest }
     }
 
-    fn doc(&self) -> DocId {
+    pub(super) fn doc(&self) -> DocId {
         self.next.map_or(END, |(doc, _)| doc)
     }
 
     #[inline]
-    fn take_below(&mut self, end: DocId, mut f: impl FnMut(DocId, u32)) {
+    pub(super) fn take_below(&mut self, end: DocId, mut f: impl FnMut(DocId, u32)) {
         // Copies, so that the loop runs in registers.
         let (mut next, mut rest) = (self.next, self.rest.clone());
         while let Some((doc, count)) = next.filter(|&(doc, _)| doc < end) {

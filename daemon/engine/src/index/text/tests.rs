@@ -433,3 +433,48 @@ fn a_share_is_that_of_the_weight_of_all_words() {
     let bm25 = query.bm25(0.5);
     assert!((bm25 - 0.5 * (red + door + none) * (K1 + 1.0)).abs() < 1e-9);
 }
+
+#[test]
+fn akin_words_count_once_each_by_the_best_term() {
+    let texts = ["cup mug mug", "cup", "a glass on the shelf", "mug shelf", "dock"];
+    // More than one window of them.
+    let docs: Vec<String> = (0..5000).map(|doc| texts[doc * doc % 7 % 5].to_owned()).collect();
+    let index = indexed(&docs);
+    let term = |name: &str| index.names_from(0).find(|(_, other)| *other == name).unwrap().0;
+    let words = [
+        AkinTerms { weight: 0.75, terms: vec![(term("cup"), 0.5), (term("mug"), 1.0)] },
+        AkinTerms { weight: 0.25, terms: vec![(term("shelf"), 0.8)] },
+    ];
+    let mut got = Vec::new();
+    index.akin(&words, &mut Scratch::new(), |doc, score| got.push((doc, score)));
+    let score = |text: &str| match text {
+        "cup mug mug" => Some(0.75),
+        "cup" => Some(0.375),
+        "a glass on the shelf" => Some(0.2),
+        "mug shelf" => Some(0.95),
+        _ => None,
+    };
+    let want: Vec<(DocId, f32)> =
+        (0..).zip(&docs).filter_map(|(doc, text)| Some((doc, score(text)?))).collect();
+    assert_eq!(got.len(), want.len());
+    for ((doc, score), (wanted_doc, wanted)) in got.iter().zip(&want) {
+        assert_eq!(doc, wanted_doc);
+        assert!((score - wanted).abs() < 1e-6, "{doc}: {score}, not {wanted}");
+    }
+    index.akin(&[], &mut Scratch::new(), |doc, _| panic!("{doc}"));
+}
+
+#[test]
+fn a_term_is_as_rare_as_live_documents_make_it() {
+    let docs = ["cup", "cup mug", "cup dock", "cup"].map(str::to_owned);
+    let mut index = indexed(&docs);
+    let term = |index: &TextIndex, name: &str| {
+        index.names_from(0).find(|(_, other)| *other == name).unwrap().0
+    };
+    let (cup, mug) = (term(&index, "cup"), term(&index, "mug"));
+    assert!(index.rarity(cup).unwrap() < 0.1);
+    assert!((0.4..1.0).contains(&index.rarity(mug).unwrap()));
+    assert!(index.retire(1, &DocTerms::of(words(&docs[1]).iter().map(String::as_str))));
+    assert_eq!(index.rarity(mug), None);
+    assert_eq!(index.rarity(999), None);
+}

@@ -1,12 +1,13 @@
 use omir_core::instant::{Instant, Timestamp};
 use omir_core::model::{MemoryRecord, Resource};
-use omird_embedding::{ModelName, Vector};
+use omird_embedding::{ModelName, Usual, Vector};
 
 use super::*;
 use crate::index::doc::{FileId, Location, Stamp};
 use crate::index::facts::{Facts, terms_of};
-use crate::index::vectors::Space;
+use crate::index::vectors::{Space, Words};
 use crate::question::Question;
+use crate::recall::query::QueryWord;
 use crate::recall::ranking::Ranked;
 use crate::recall::search::{Matches, search};
 use crate::recall::texts::Verdicts;
@@ -41,7 +42,7 @@ fn catalog(memories: &[(&str, Option<[f32; 4]>, i64)]) -> Catalog {
 }
 
 fn asked(text: Option<&str>, numbers: [f32; 4]) -> Query {
-    let vector = Some(QueryVector { model: model(), vector: vector(numbers) });
+    let vector = Some(QueryVector { model: model(), vector: vector(numbers), words: Vec::new() });
     Query { text: text.map(Into::into), vector, ..Query::default() }
 }
 
@@ -151,4 +152,77 @@ fn filters_hold_for_what_is_near_and_pages_are_of_one_order() {
     assert_eq!(found(&catalog, &importance).total, 0, "none states it");
     let excluded = Query { text: Question::parse("cup -mug"), ..query };
     assert_eq!(found(&catalog, &excluded).total, 10);
+}
+
+/// Gives the words of a store vectors, and a question the vector of its only word.
+fn with_words(catalog: &Catalog, query: &mut Query, of: &[(&str, [f32; 4])], word: [f32; 4]) {
+    let mut words = Words::new(model());
+    let named = |(term, name): (u32, &str)| {
+        let (_, numbers) = of.iter().find(|(other, _)| *other == name)?;
+        Some((term, vector(*numbers)))
+    };
+    let made: Vec<_> = catalog.text.names_from(0).filter_map(named).collect();
+    assert_eq!(made.len(), of.len());
+    words.add(&made, catalog.text.names_from(0).count());
+    *catalog.vectors.words_mut() = Some(words);
+    let usual = Usual { mean: 0.1, deviation: 0.15 };
+    let asked = QueryWord { vector: vector(word), weight: 2.0, usual };
+    query.vector.as_mut().unwrap().words = vec![asked];
+}
+
+#[test]
+fn a_word_that_fits_counts_more_than_texts_that_are_alike() {
+    let alike = Some([0.9, 0.3, 0.0, 0.0]);
+    let catalog = catalog(&[
+        ("a tray beside the plates", alike, 0),
+        ("the glasses lie on a shelf in the hall", Some([0.6, 0.0, 0.8, 0.0]), 200),
+        ("a tray", Some([0.0, 0.0, 0.0, 1.0]), 400),
+        ("glasses and no vector", None, 600),
+    ]);
+    let mut query = asked(Some("spectacles"), [1.0, 0.0, 0.0, 0.0]);
+    assert_eq!(docs(&found(&catalog, &query))[0], 0, "by the texts alone");
+    let near = [("glasses", [0.9, 0.1, 0.0, 0.0]), ("tray", [0.2, 0.0, 0.9, 0.0])];
+    with_words(&catalog, &mut query, &near, [1.0, 0.0, 0.0, 0.0]);
+    let matches = found(&catalog, &query);
+    assert_eq!(docs(&matches)[0], 1);
+    // It ranks, and finds nothing by itself.
+    assert_eq!(matches.total, 2);
+    let scores: Vec<f64> = matches.page.iter().map(|hit| hit.scores[ScorePart::Akin]).collect();
+    assert!(scores[0] > 0.3 && scores[0] <= 1.0 && scores[1] == 0.0, "{scores:?}");
+    assert!(matches.page.iter().all(|hit| (0.0..=1.0).contains(&hit.score)));
+    let weights = matches.weights.unwrap();
+    // 0.5 of the score is relevance, divided by 1.6 for neighbours, and three quarters of it are of akin words.
+    let most = matches.page[0].scores[ScorePart::Akin] * weights.of_part(ScorePart::Akin);
+    assert!((most - 0.5 / 1.6 * 0.75).abs() < 1e-6, "{most}");
+    // Words of another model are not compared.
+    let other = ModelName { name: "n".into(), ..model() };
+    *catalog.vectors.words_mut() = Some(Words::new(other));
+    let without = found(&catalog, &query);
+    assert_eq!(docs(&without)[0], 0);
+    assert_eq!(without.weights.unwrap().of_part(ScorePart::Akin), 0.0);
+}
+
+#[test]
+fn pages_are_of_one_order_with_akin_words_too() {
+    let vectors = [[1.0, 0.1, 0.0, 0.0], [0.7, 0.0, 0.7, 0.0], [0.5, 0.5, 0.5, 0.5]];
+    let texts = ["a mug and a tray", "a mug", "a cup", "glasses", "a tray"];
+    let memories: Vec<(&str, Option<[f32; 4]>, i64)> =
+        (0..60).map(|n| (texts[n % 5], Some(vectors[n * 7 % 3]), n as i64 * 9)).collect();
+    let catalog = catalog(&memories);
+    let mut query = asked(Some("cup"), [1.0, 0.0, 0.0, 0.0]);
+    let near = [
+        ("cup", [1.0, 0.0, 0.0, 0.0]),
+        ("mug", [0.8, 0.2, 0.0, 0.0]),
+        ("glasses", [0.5, 0.5, 0.0, 0.0]),
+    ];
+    with_words(&catalog, &mut query, &near, [1.0, 0.0, 0.0, 0.0]);
+    let whole = Query { limit: None, ..query.clone() };
+    let all = docs(&found(&catalog, &whole));
+    assert_eq!(all.len(), 60);
+    let mut pages = Vec::new();
+    for offset in (0..60).step_by(7) {
+        let page = Query { limit: Some(7), offset, ..query.clone() };
+        pages.extend(docs(&found(&catalog, &page)));
+    }
+    assert_eq!(pages, all);
 }

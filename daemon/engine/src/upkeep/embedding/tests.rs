@@ -9,6 +9,7 @@ use omird_embedding::{Embedder, Hashed, StaticModel, parse_vector};
 use omird_text::Language;
 
 use super::DIR;
+use crate::index::vectors::Words;
 use crate::ingest::request::Encoding;
 use crate::recall::query::{Query, QueryVector};
 use crate::settings::{FlashSettings, Settings};
@@ -273,4 +274,28 @@ fn what_is_forgotten_leaves_the_files_with_its_segment() {
     let engine = open(dir.path());
     wait_until("the rest is read", || rows(&engine) == MEMORIES / 3 * 2);
     engine.stop();
+}
+
+#[test]
+fn words_of_the_store_have_vectors_where_the_model_has_some() {
+    let dir = tempfile::tempdir().unwrap();
+    let engine = embedded_and_filled(dir.path(), tiny());
+    let words = || engine.inner.shared.vectors.words().as_ref().map(Words::len);
+    // White, mug, counter, pallet and hall: numbers are names, and stop words say nothing.
+    wait_until("words are known", || words() == Some(5));
+    assert!(engine.status("r").pointer("/embedding/wordBytes").is_some());
+    put(&engine, r#"{"resourceType":"MemoryRecord","id":"n","content":"the kettle whistles"}"#);
+    wait_until("new ones too", || words() > Some(5));
+    // Another model has none.
+    engine.embed_with(hashed());
+    wait_until("they are gone", || words().is_none());
+    assert!(engine.status("r").pointer("/embedding/words").is_none());
+    engine.stop();
+}
+
+fn embedded_and_filled(dir: &Path, embedder: Option<Arc<dyn Embedder>>) -> Engine {
+    let engine = open(dir);
+    engine.embed_with(embedder);
+    fill(&engine);
+    engine
 }

@@ -1,0 +1,82 @@
+//! Words akin to those of a question: which words of the store stand for each, and how much each says of it.
+//!
+//! The cosine of two texts is that of the means of their words, so one word that fits drowns among others that do not. Here each
+//! word of the question looks for the word of the store that fits it best:
+//!
+//! ```text
+//! x    = (cosine − usual) ÷ (4 · deviation), at most 1        what is usual for this word: `Embedder::usual`
+//! says = x^1.5 · rarity                                       of the 64 terms that say most
+//! ```
+//!
+//! Rarity is that of the term in the store, as of words: what a robot sees each day tells little. `docs/recall.md`, "Measured", says
+//! what it brings.
+
+use std::cell::RefCell;
+use std::cmp::Reverse;
+
+use super::query::{QueryVector, QueryWord};
+use crate::index::catalog::Catalog;
+use crate::index::doc::DocId;
+use crate::index::text::{AkinTerms, Scratch, TextIndex};
+use crate::index::vectors::{Near, Words, compare};
+
+/// Deviations above the mean at which a term says all.
+const ALL: f32 = 4.0;
+/// Deviations above the mean below which a term says nothing.
+const NOTHING: f32 = 1.0;
+/// Most terms that stand for one word.
+const MOST_TERMS: usize = 64;
+
+thread_local! {
+    static SCRATCH: RefCell<Scratch> = RefCell::new(Scratch::default());
+}
+
+/// Calls `f` once, ascending, with each version that has words akin to those of a question, and their agreement in (0, 1].
+pub(super) fn akin(catalog: &Catalog, wanted: &QueryVector, mut f: impl FnMut(DocId, f32)) {
+    let words = catalog.vectors.words();
+    let Some(words) = words.as_ref().filter(|words| compare(words.model(), &wanted.model)) else {
+        return;
+    };
+    let total: f32 = wanted.words.iter().map(|word| word.weight).sum();
+    let mut near = Vec::new();
+    let of_word = |word: &QueryWord| AkinTerms {
+        weight: word.weight / total,
+        terms: terms_of(&catalog.text, words, word, &mut near),
+    };
+    let asked: Vec<AkinTerms> = wanted.words.iter().map(of_word).collect();
+    SCRATCH.with_borrow_mut(|scratch| catalog.text.akin(&asked, scratch, &mut f));
+}
+
+/// The terms that say most of a word. `near` is room.
+fn terms_of(
+    text: &TextIndex,
+    words: &Words,
+    word: &QueryWord,
+    near: &mut Vec<Near>,
+) -> Vec<(u32, f32)> {
+    let usual = word.usual;
+    near.clear();
+    words.near(&word.vector, usual.mean + NOTHING * usual.deviation, near);
+    let says = |(term, cosine): &Near| {
+        let stands_out = ((cosine - usual.mean) / (ALL * usual.deviation)).min(1.0);
+        let rarity = text.rarity(*term)? as f32;
+        Some((*term, stands_out * stands_out.sqrt() * rarity))
+    };
+    let mut terms: Vec<(u32, f32)> =
+        near.iter().filter_map(says).filter(|(_, says)| *says > 0.0).collect();
+    // By spelling where they say as much: numbers of terms tell who came first, which must not count.
+    let order = |a: &(u32, f32), b: &(u32, f32)| {
+        let by_spelling = || text.name_of(a.0).cmp(text.name_of(b.0));
+        Reverse(ordered(a.1)).cmp(&Reverse(ordered(b.1))).then_with(by_spelling)
+    };
+    if terms.len() > MOST_TERMS {
+        terms.select_nth_unstable_by(MOST_TERMS, order);
+        terms.truncate(MOST_TERMS);
+    }
+    terms
+}
+
+/// A number above 0 in the order of integers.
+fn ordered(number: f32) -> u32 {
+    number.to_bits()
+}
