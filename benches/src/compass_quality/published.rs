@@ -6,11 +6,11 @@ use crate::compass_quality::figure::{Aim, Figure};
 /// The name of a figure and its value: those that do not rest on the recall of the engine.
 const PUBLISHED: &[(&str, f64)] = &[
     ("stage detection, at labelled transitions", 0.555),
-    ("fact retention of stage summaries", 0.632),
-    ("context, tokens of the history", 0.186),
+    ("fact retention of stage summaries", 0.886),
+    ("context, tokens of the history", 0.196),
     ("error patterns found", 0.703),
     ("error patterns that are false", 0.395),
-    ("entity extraction, F1", 0.559),
+    ("entity extraction, F1", 0.704),
 ];
 
 /// The change that is no loss.

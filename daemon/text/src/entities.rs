@@ -1,16 +1,16 @@
-//! Entities that a text names, found by their form: no model, no dictionary of the world.
+//! Entities that a text names, found by their form and by lists of common words: no model, no dictionary of the world.
 //!
 //! | kind | form |
 //! |---|---|
 //! | known | a name that the caller hands in, whole words in any case |
 //! | link | `https://…`, `www.…`, an address with `@` |
-//! | path | a file, a folder or a topic: `/camera/image_raw`, `src/main.rs`, `map.yaml` |
-//! | identifier | `dock_3`, `WO-1234`, `DockStation`, `v1.2.3`, `8f12c4`, `std::io` |
-//! | quoted | what stands in quotes or backticks, up to 60 characters |
+//! | path | a file, a folder or a topic: `/camera/image_raw`, `src/main.rs:44`, `deploy/orders-db` |
+//! | identifier | `dock_3`, `WO-1234`, `DockStation`, `v1.2.3`, `8f12c4`, `std::io`, `clock.now`, `mail-gateway`, `PR #77`; a call without its brackets |
+//! | quoted | what stands in quotes or backticks, up to 60 characters; one ordinary word in quotes is a remark |
 //! | time | `9:05`, `2026-05-30T11:42:05Z`, a weekday, a month |
 //! | quantity | a number with a unit: `40 %`, `3.5 m/s` |
-//! | place | a kind of place (`kitchen`), with its number or name (`room 12`, `Loading Bay`) |
-//! | name | words with a capital that do not merely begin a sentence, capitals (`JWT`), a noun with its number (`attempt 7`) |
+//! | place | a kind of place with its number, code or name (`room 12`, `ward 7C`, `the freight lift`), or of which there is one (`kitchen`) |
+//! | name | words with a capital that do not merely begin a sentence, capitals (`JWT`) that abbreviate no kind, a noun with its number (`attempt 7`), a device told apart (`the wheel encoder`), a program (`curl`) |
 //!
 //! The one rule that guesses is that of names at the beginning of a sentence (`runs.rs`). Nouns of German all have
 //! capitals, so there a name is of two words or in capitals.
@@ -81,6 +81,8 @@ impl Span {
 pub fn entities<'a>(language: Language, text: &'a str, known: &[&str]) -> Vec<Entity<'a>> {
     let mut spans = Spans::default();
     spans.extend(known_names(text, known));
+    spans.extend(runs::coded_places(text));
+    spans.extend(forms::references(text));
     spans.extend(forms::chunks(text));
     spans.extend(forms::quotes(text));
     spans.extend(runs::quantities_and_times(text));

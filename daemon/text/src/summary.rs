@@ -5,7 +5,7 @@
 //!
 //! 1. Passages are split into sentences ([`sentences`](crate::sentences())). Of equal ones the first counts.
 //! 2. A sentence is critical if it states a constraint, or its passage is critical.
-//! 3. The budget is given, or it is max(48, ⌊input tokens / ratio⌋).
+//! 3. The budget is given, or it is max(96, ⌊input tokens / ratio⌋).
 //! 4. Score = 0.45 · centrality + 0.20 · position + 0.20 · cue + 0.15 · relevance + 0.60 · statement.
 //! 5. The best is taken, less 0.7 · its largest overlap with what is taken, while it fits. What does not fit is skipped.
 //!
@@ -18,7 +18,7 @@
 //! | statement | how much it states, by its words and its shape (`statement.rs`), 0 to 1 |
 //! | overlap | share of its stems that one taken sentence has |
 //!
-//! Sentences of stop words alone are left out unless they are critical. Sentences are joined by a space, or by a newline
+//! Sentences of stop words alone, and those without a letter (`1:`), are left out unless they are critical. Sentences are joined by a space, or by a newline
 //! where the one before has no mark at its end.
 
 mod select;
@@ -34,8 +34,8 @@ use select::{Candidate, select};
 /// The name of the method, as answers state it.
 pub const EXTRACT_1: &str = "extract-1";
 
-/// The least budget that a ratio gives, in tokens.
-const MIN_BUDGET: usize = 48;
+/// The least budget that a ratio gives, in tokens. What is shorter stays as it is: nothing is gained by the loss of a fact.
+const MIN_BUDGET: usize = 96;
 
 /// One text of the source.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -255,7 +255,10 @@ impl<'c> Summarizer<'c> {
         for candidate in &mut found {
             candidate.score += 0.45 * stems.centrality(&candidate.stems, passages.len());
         }
-        found.retain(|candidate| candidate.extract.is_critical || !candidate.stems.is_empty());
+        let says_something = |candidate: &Candidate<'_>| {
+            !candidate.stems.is_empty() && candidate.extract.text.contains(char::is_alphabetic)
+        };
+        found.retain(|candidate| candidate.extract.is_critical || says_something(candidate));
         found
     }
 }

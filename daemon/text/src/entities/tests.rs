@@ -1,7 +1,10 @@
 //! Entities of sentences as robots and their people write them.
 
 use super::EntityKind::{Identifier, Known, Link, Name, Path, Place, Quantity, Quoted, Time};
-use super::vocabulary::{ACTS_OF_PEOPLE, CONNECTORS, FILE_ENDINGS, OPENERS, PLACES, TIMES};
+use super::vocabulary::{
+    ABBREVIATIONS, ACTS_OF_PEOPLE, CONNECTORS, DESCRIPTIONS, DEVICES, FILE_ENDINGS, FOLDERS,
+    LANDMARKS, OPENERS, PLACES, PREFIXES, PROGRAMS, READINGS, SERVICES, TIMES, TITLES,
+};
 use super::*;
 use proptest::prelude::*;
 
@@ -48,7 +51,7 @@ fn machine_names_keep_their_form() {
     );
     assert_eq!(
         found("call open_gripper() of GripperNode at 10.0.0.5"),
-        [(Identifier, "open_gripper()"), (Identifier, "GripperNode"), (Identifier, "10.0.0.5")]
+        [(Identifier, "open_gripper"), (Identifier, "GripperNode"), (Identifier, "10.0.0.5")]
     );
     assert_eq!(
         found("commit 8f12c401a9b2, std::io, the 2nd try"),
@@ -78,6 +81,54 @@ fn quantities_times_and_quotes() {
 }
 
 #[test]
+fn kinds_are_no_names() {
+    assert_eq!(found("the door is open and the shelf is wet"), [], "any door, any shelf");
+    assert_eq!(
+        found("Left by the freight lift, then the rear wheel encoder failed near the sauna door"),
+        [(Place, "freight lift"), (Name, "rear wheel encoder"), (Place, "sauna door")]
+    );
+    assert_eq!(found("It took the next door of the empty shelf"), []);
+    assert_eq!(found("CPU and RAM are fine, OK. The GPU has a FIFO"), []);
+    assert_eq!(found("confidence 0.93, cost 81, it says 4, rows 12, count 7"), []);
+    assert_eq!(
+        found("Moved Piotr to ward 7C, past dock B4"),
+        [(Name, "Piotr"), (Place, "ward 7C"), (Place, "dock B4")]
+    );
+    assert_eq!(
+        found("Then Dr. Haas and Sister Ruth came"),
+        [(Name, "Dr. Haas"), (Name, "Sister Ruth")]
+    );
+}
+
+#[test]
+fn programs_and_their_parts_are_names() {
+    assert_eq!(
+        found("curl fails at clock.now() in retry(last_ack), see PR #77 and !9"),
+        [
+            (Name, "curl"),
+            (Identifier, "clock.now"),
+            (Identifier, "last_ack"),
+            (Identifier, "PR #77")
+        ]
+    );
+    assert_eq!(
+        found("mail-gateway and image-api are down; a co-worker made a double-check read-only"),
+        [(Identifier, "mail-gateway"), (Identifier, "image-api")]
+    );
+    assert_eq!(
+        found("deploy/orders-db, tests/kitchen, lib/io.rs:44 and/or nothing of lot 4410-07"),
+        [
+            (Path, "deploy/orders-db"),
+            (Path, "tests/kitchen"),
+            (Path, "lib/io.rs:44"),
+            (Identifier, "4410-07")
+        ]
+    );
+    assert_eq!(found("Ran it --tail 500k rows in 4m12s of 3 GiB, 1.2M kHz"), [(Quantity, "3 GiB")]);
+    assert_eq!(found("the \"odd\" one and `odd`"), [(Quoted, "odd")], "a remark is no name");
+}
+
+#[test]
 fn known_names_are_found_in_any_case_and_once() {
     let known = ["left gripper", "Left Gripper Pad", "mug"];
     let of = |text| -> Vec<(EntityKind, &str)> {
@@ -103,7 +154,11 @@ fn german_nouns_are_no_names() {
 
 #[test]
 fn lists_are_sorted() {
-    for list in [PLACES, TIMES, OPENERS, ACTS_OF_PEOPLE, CONNECTORS, FILE_ENDINGS] {
+    let people: [&[&str]; 3] = [ACTS_OF_PEOPLE, CONNECTORS, TITLES];
+    let things: [&[&str]; 7] =
+        [PLACES, LANDMARKS, DEVICES, DESCRIPTIONS, READINGS, ABBREVIATIONS, OPENERS];
+    let machines: [&[&str]; 6] = [FILE_ENDINGS, FOLDERS, PREFIXES, PROGRAMS, SERVICES, TIMES];
+    for list in people.into_iter().chain(things).chain(machines) {
         assert!(list.is_sorted_by(|a, b| a < b));
         assert!(list.iter().all(|word| word.to_lowercase() == **word));
     }
