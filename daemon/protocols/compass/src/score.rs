@@ -196,7 +196,9 @@ impl RecentErrors {
         let words = StemSet::of(Language::English, content);
         let of = |error: &RecentError| {
             let is_corrected = corrects.is_some_and(|id| id == error.id);
-            error.weight * if is_corrected { 1.0 } else { error.words.jaccard(&words) }
+            // Squared: an error that shares a word with the question by chance moves nothing.
+            let alike = if is_corrected { 1.0 } else { error.words.contained_in(&words) };
+            error.weight.powi(2) * alike
         };
         self.all.iter().map(of).fold(0.0, f64::max)
     }
@@ -272,5 +274,9 @@ mod tests {
         let errors = RecentErrors::of(Some("why did the gripper slip"), all);
         assert_eq!(errors.relevance(Some("e1"), "anything"), 1.0);
         assert_eq!(errors.relevance(Some("e2"), "the dock was taken"), 0.0, "of another matter");
+        let asked = Some("gripper slip cup dock");
+        let errors = RecentErrors::of(asked, all);
+        let by_chance = errors.relevance(Some("e2"), "anything");
+        assert!(near(by_chance, 1.0 / 9.0), "one word of three, squared: {by_chance}");
     }
 }
