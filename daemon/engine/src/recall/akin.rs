@@ -26,6 +26,9 @@ const ALL: f32 = 4.0;
 const NOTHING: f32 = 1.0;
 /// Most terms that stand for one word.
 const MOST_TERMS: usize = 64;
+/// Most postings that a question looks through, an equal part for each of its words: what a question costs does not grow with the
+/// store. What is in so many memories tells little anyway.
+const MOST_POSTINGS: usize = 8192;
 
 thread_local! {
     static SCRATCH: RefCell<Scratch> = RefCell::new(Scratch::default());
@@ -39,15 +42,29 @@ pub(super) fn akin(catalog: &Catalog, wanted: &QueryVector, mut f: impl FnMut(Do
     };
     let total: f32 = wanted.words.iter().map(|word| word.weight).sum();
     let mut near = Vec::new();
+    let most = MOST_POSTINGS / wanted.words.len().max(1);
     let of_word = |word: &QueryWord| AkinTerms {
         weight: word.weight / total,
-        terms: terms_of(&catalog.text, words, word, &mut near),
+        terms: affordable(&catalog.text, terms_of(&catalog.text, words, word, &mut near), most),
     };
     let asked: Vec<AkinTerms> = wanted.words.iter().map(of_word).collect();
     SCRATCH.with_borrow_mut(|scratch| catalog.text.akin(&asked, scratch, &mut f));
 }
 
-/// The terms that say most of a word. `near` is room.
+/// The terms that say most and have no more than `most` postings together.
+fn affordable(text: &TextIndex, mut terms: Vec<(u32, f32)>, most: usize) -> Vec<(u32, f32)> {
+    let mut left = most;
+    terms.retain(|(term, _)| match left.checked_sub(text.postings(*term)) {
+        Some(rest) => {
+            left = rest;
+            true
+        }
+        None => false,
+    });
+    terms
+}
+
+/// The terms that say most of a word, the best first. `near` is room.
 fn terms_of(
     text: &TextIndex,
     words: &Words,
@@ -73,10 +90,36 @@ fn terms_of(
         terms.select_nth_unstable_by(MOST_TERMS, order);
         terms.truncate(MOST_TERMS);
     }
+    terms.sort_unstable_by(order);
     terms
 }
 
 /// A number above 0 in the order of integers.
 fn ordered(number: f32) -> u32 {
     number.to_bits()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::index::text::DocTerms;
+
+    #[test]
+    fn terms_are_taken_the_best_first_while_their_postings_fit() {
+        let mut text = TextIndex::new();
+        for doc in 0..10 {
+            let words = if doc < 3 { "cup mug" } else { "cup" };
+            text.add(doc, &DocTerms::of([words]));
+        }
+        let term = |name: &str| text.names_from(0).find(|(_, one)| *one == name).unwrap().0;
+        let terms = vec![(term("cup"), 0.9), (term("mug"), 0.5)];
+        let names = |most| {
+            let kept = affordable(&text, terms.clone(), most);
+            kept.iter().map(|(term, _)| text.name_of(*term).to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(names(13), ["cup", "mug"]);
+        assert_eq!(names(12), ["cup"]);
+        assert_eq!(names(9), ["mug"], "what is in too many is passed over");
+        assert!(names(2).is_empty());
+    }
 }

@@ -37,6 +37,11 @@ impl TextIndex {
         (live > 0).then(|| idf(self.live_docs, live) / idf(self.live_docs, 0))
     }
 
+    /// Number of live documents that have a term.
+    pub(crate) fn postings(&self, term: u32) -> usize {
+        self.terms.get(term as usize).map_or(0, |term| term.live as usize)
+    }
+
     /// Calls `f` once, ascending, with every document that has at least one of the terms, and its score in (0, 1].
     pub(crate) fn akin(
         &self,

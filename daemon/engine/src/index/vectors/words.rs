@@ -7,8 +7,8 @@ use omird_embedding::{Embedder, ModelName, Vector};
 
 use super::space::{Near, Space};
 
-/// Most words, those that came first: 4.7 MB of 64 numbers each. A question compares each of its words with all of them.
-const MOST_WORDS: usize = 1 << 16;
+/// Most words, those that came first: 2.4 MB of 64 numbers each. A question compares each of its words with all of them.
+const MOST_WORDS: usize = 1 << 15;
 
 /// Vectors of words; a row is a term of the index of words.
 #[derive(Debug)]
