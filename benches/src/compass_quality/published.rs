@@ -7,7 +7,7 @@ use crate::compass_quality::figure::{Aim, Figure};
 const PUBLISHED: &[(&str, f64)] = &[
     ("stage detection, at labelled transitions", 0.555),
     ("fact retention of stage summaries", 0.886),
-    ("context, tokens of the history", 0.196),
+    ("context, tokens of the history", 0.180),
     ("error patterns found", 0.703),
     ("error patterns that are false", 0.395),
     ("entity extraction, F1", 0.704),

@@ -28,7 +28,7 @@ const NOTHING: f32 = 1.0;
 const MOST_TERMS: usize = 64;
 /// Most postings that a question looks through, an equal part for each of its words: what a question costs does not grow with the
 /// store. What is in so many memories tells little anyway.
-const MOST_POSTINGS: usize = 8192;
+const MOST_POSTINGS: usize = 4096;
 
 thread_local! {
     static SCRATCH: RefCell<Scratch> = RefCell::new(Scratch::default());
