@@ -65,6 +65,9 @@ fn main() -> ExitCode {
         Some(quality::NAME) => {
             finish(quality::run(&quality::Options::parse_from(std::env::args().skip(1))))
         }
+        Some(quality::conversations::NAME) => finish(quality::conversations::run(
+            &quality::conversations::Options::parse_from(std::env::args().skip(1)),
+        )),
         Some(process::ECHO) => finish(echo::serve(arguments)),
         Some(process::HTTP_FLOOR) => finish(http::floor::serve()),
         _ => finish(measure::all(&options::Options::parse())),

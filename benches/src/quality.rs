@@ -4,22 +4,21 @@
 //! and the reciprocal rank of the first right answer, with 95 % intervals by a bootstrap over questions. Tune on the part
 //! `tune`, and report on `held_out`.
 
+pub mod conversations;
+mod rig;
+
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use comfy_table::{ContentArrangement, Table, presets};
 use omir_core::instant::Timestamp;
-use omird::engine::{Encoding, Engine, Fusion, Query, Settings, id_of};
-use omird_embedding::{Embedder, Hashed, StaticModel};
-use omird_tests::random::Random;
-use omird_text::Language;
+use omird::engine::{Engine, Query, id_of};
 use serde_json::Value;
 
+use self::rig::{Ranking, interval, mean_of, store, wait_for_vectors};
 use crate::Result;
-use crate::measure::local;
 
 /// The option that selects this measurement.
 pub const NAME: &str = "recall-quality";
@@ -28,39 +27,22 @@ pub const NAME: &str = "recall-quality";
 const AT: usize = 5;
 /// Hits that are asked for: those of other topics are skipped.
 const ASKED: usize = 1000;
-/// Resources of one request while the store is filled.
-const BATCH: usize = 1000;
-/// Samples of a bootstrap.
-const SAMPLES: usize = 2000;
 
 /// Measures how well recall finds.
 #[derive(Debug, clap::Parser)]
 #[command(name = "omird-bench recall-quality", version)]
 pub struct Options {
-    /// A Model2Vec folder, for the rows of a static model
-    #[arg(long)]
-    model: Option<PathBuf>,
     /// The folder of the sets
     #[arg(long, default_value = "benches/data/recall")]
     sets: PathBuf,
     /// Distractors among the memories
     #[arg(long, default_value_t = 10_000)]
     distractors: usize,
-    /// The weight of words beside meaning
-    #[arg(long)]
-    words: Option<f64>,
-    /// The share that a neighbour in time has
-    #[arg(long)]
-    neighbours: Option<f64>,
-    /// The least cosine of a match by meaning
-    #[arg(long)]
-    min_cosine: Option<f64>,
+    #[command(flatten)]
+    ranking: Ranking,
     /// The parameter `floor` of each question
     #[arg(long, default_value_t = 0.0)]
     floor: f64,
-    /// One backend alone: words, hashed or static
-    #[arg(long)]
-    only: Option<String>,
 }
 
 /// A question with its right answers.
@@ -105,17 +87,9 @@ pub fn run(options: &Options) -> Result<()> {
         .load_preset(presets::ASCII_MARKDOWN)
         .set_content_arrangement(ContentArrangement::Disabled);
     table.set_header(["", "part", "questions", "n", "recall@5 [95 %]", "MRR", "p50 ms"]);
-    for (name, embedder) in backends(options)? {
+    for (name, embedder) in options.ranking.backends()? {
         let data = tempfile::tempdir()?;
-        let default = Fusion::default();
-        let fusion = Fusion {
-            words: options.words.unwrap_or(default.words),
-            neighbours: options.neighbours.unwrap_or(default.neighbours),
-            min_cosine: options.min_cosine.unwrap_or(default.min_cosine),
-        };
-        let settings = Settings { fusion, ..Settings::default() };
-        let engine = local::open_with(data.path(), settings)?;
-        engine.embed_with(embedder.clone());
+        let engine = options.ranking.engine(data.path(), embedder.clone())?;
         fill(&engine, &options.sets, &memories)?;
         wait_for_vectors(&engine, embedder.is_some())?;
         for (part, questions) in &questions {
@@ -126,20 +100,6 @@ pub fn run(options: &Options) -> Result<()> {
     }
     println!("{table}");
     Ok(())
-}
-
-/// A name for the table, and what makes the vectors.
-type Backend = (&'static str, Option<Arc<dyn Embedder>>);
-
-/// The embedders to compare.
-fn backends(options: &Options) -> Result<Vec<Backend>> {
-    let mut all: Vec<Backend> =
-        vec![("words", None), ("hashed", Some(Arc::new(Hashed::new(Language::English))))];
-    if let Some(dir) = &options.model {
-        all.push(("static", Some(Arc::new(StaticModel::open(dir, Language::English)?))));
-    }
-    all.retain(|(name, _)| options.only.as_deref().is_none_or(|only| only == *name));
-    Ok(all)
 }
 
 fn lines(path: &Path) -> Result<Vec<Value>> {
@@ -213,28 +173,6 @@ fn fill(engine: &Engine, sets: &Path, memories: &[Value]) -> Result<()> {
         })
     };
     store(engine, &memories.iter().map(resource).collect::<Vec<_>>())
-}
-
-fn store(engine: &Engine, resources: &[Value]) -> Result<()> {
-    for batch in resources.chunks(BATCH) {
-        let payload = serde_json::to_vec(batch)?;
-        let change = engine.prepare(&payload, Encoding::Json, None).map_err(|e| format!("{e}"))?;
-        engine.execute(change).map_err(|e| format!("{e}"))?;
-    }
-    Ok(())
-}
-
-fn wait_for_vectors(engine: &Engine, makes: bool) -> Result<()> {
-    let began = Instant::now();
-    // What was recorded last may not have been looked at yet.
-    std::thread::sleep(Duration::from_millis(300));
-    while makes && engine.unembedded() > 0 {
-        if began.elapsed() > Duration::from_secs(600) {
-            return Err("vectors are not made".into());
-        }
-        std::thread::sleep(Duration::from_millis(50));
-    }
-    Ok(())
 }
 
 /// Figures of one part.
@@ -341,27 +279,6 @@ impl Found {
         let (exact, typed) = self.typed;
         table.add_row(row("typed", typed, format!("exact {exact} of {typed}")));
     }
-}
-
-fn mean_of(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len().max(1) as f64
-}
-
-/// Mean and 95 % interval by a bootstrap, seeded.
-fn interval(values: &[f64]) -> (f64, f64, f64) {
-    let mut random = Random::new(1);
-    let mut means: Vec<f64> = (0..SAMPLES)
-        .map(|_| {
-            let draw = |_| values[(random.bits() % values.len().max(1) as u64) as usize];
-            if values.is_empty() {
-                0.0
-            } else {
-                (0..values.len()).map(draw).sum::<f64>() / values.len() as f64
-            }
-        })
-        .collect();
-    means.sort_by(f64::total_cmp);
-    (mean_of(values), means[SAMPLES * 25 / 1000], means[SAMPLES * 975 / 1000])
 }
 
 /// Asks a typed question, and compares the answer with the one that is stated.
