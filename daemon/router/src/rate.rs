@@ -17,7 +17,8 @@ const PARTS: usize = 60;
 /// A time from which on requests are counted in a window. In a shorter one they are spread.
 const LONG: Duration = Duration::from_secs(60);
 
-/// The caller, its tenant, and the protocol whose rate it is where the caller's key states none.
+/// The caller, its tenant, and the protocol whose rate it is where the caller's key states none: a stated rate counts the
+/// requests of all protocols.
 type Name = (Arc<str>, Option<Arc<str>>, Option<&'static str>);
 
 /// The state of a rate after a request, for those who are to know how much is left.
@@ -50,24 +51,31 @@ impl Rates {
         method: &Method,
         now: Duration,
     ) -> Result<(), Refusal> {
-        let Some((name, rates)) = of(caller, method) else { return Ok(()) };
+        let rates = of(caller, method);
+        if rates.iter().all(Option::is_none) {
+            return Ok(());
+        }
         if self.spent.len() >= MOST_KEPT && now >= self.looked + BETWEEN_LOOKS {
             self.spent.retain(|_, spent| spent.iter().any(|spent| !spent.is_at_rest(now)));
             self.looked = now;
         }
-        let spent = self.spent.entry(name).or_default();
-        let mut spent_then = spent.clone();
+        let mut spent_then = [Spent::Nothing, Spent::Nothing];
         let mut retry_after = Duration::ZERO;
-        for (rate, spent) in rates.iter().zip(&mut spent_then) {
-            let Some(rate) = rate else { continue };
-            if let Err(wait) = spent.take(*rate, now) {
+        for (at, (rate, then)) in rates.iter().zip(&mut spent_then).enumerate() {
+            let Some((name, rate)) = rate else { continue };
+            *then = self.spent.get(name).map(|spent| spent[at].clone()).unwrap_or_default();
+            if let Err(wait) = then.take(*rate, now) {
                 retry_after = retry_after.max(wait);
             }
         }
         if !retry_after.is_zero() {
             return Err(Refusal::TooOften { retry_after });
         }
-        *spent = spent_then;
+        for (at, (rate, then)) in rates.into_iter().zip(spent_then).enumerate() {
+            if let Some((name, _)) = rate {
+                self.spent.entry(name).or_default()[at] = then;
+            }
+        }
         Ok(())
     }
 
@@ -78,8 +86,8 @@ impl Rates {
         method: &Method,
         now: Duration,
     ) -> Option<RateUsage> {
-        let (name, rates) = of(caller, method)?;
-        let rate = rates[1]?;
+        let [_, second] = of(caller, method);
+        let (name, rate) = second?;
         let (used, reset) = match self.spent.get(&name) {
             Some([_, spent]) => spent.used(rate, now),
             None => (0, Duration::ZERO),
@@ -88,17 +96,16 @@ impl Rates {
     }
 }
 
-/// Returns the rates that hold for a caller, and the name they are kept by.
-fn of(caller: &Caller, method: &Method) -> Option<(Name, [Option<Rate>; 2])> {
-    let stated = caller.bounds.rates;
+/// Returns the rates that hold for a caller, each with the name it is kept by.
+fn of(caller: &Caller, method: &Method) -> [Option<(Name, Rate)>; 2] {
     let default = if caller.has_token { method.rates } else { [None, None] };
-    let rates = [stated[0].or(default[0]), stated[1].or(default[1])];
-    if rates == [None, None] {
-        return None;
-    }
-    // What a protocol asks for is counted for that protocol alone.
-    let of = (rates != stated).then_some(method.protocol);
-    Some(((caller.name.clone(), caller.tenant.clone(), of), rates))
+    let named = |protocol| (caller.name.clone(), caller.tenant.clone(), protocol);
+    [0, 1].map(|at| match caller.bounds.rates[at] {
+        // Its own: one for all protocols together.
+        Some(stated) => Some((named(None), stated)),
+        // The protocol's: counted for that protocol alone.
+        None => default[at].map(|rate| (named(Some(method.protocol)), rate)),
+    })
 }
 
 /// The requests of one caller that one of its rates counts.

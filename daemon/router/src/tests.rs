@@ -115,6 +115,28 @@ fn each_of_several_rates_holds_and_none_counts_what_another_refuses() {
 }
 
 #[test]
+fn a_stated_rate_counts_all_protocols_and_a_default_one() {
+    const EACH: Method = Method {
+        rates: [Some(Rate { requests: 2, per: Duration::from_secs(1) }), None],
+        ..method("look", Effect::Reads, Payload::Parameters, Scope::READ)
+    };
+    static HERE: Method = EACH;
+    static THERE: Method = Method { protocol: "other", ..EACH };
+    let router = Router::new(Facts::default(), []);
+    let mut caller = Caller { has_token: true, ..somebody(&ALL) };
+    // Its key states the second rate, and has the first of each protocol.
+    caller.bounds.rates[1] = Some(Rate { requests: 5, per: Duration::from_secs(3600) });
+    let heard = |method: &'static Method, seconds: u64| {
+        let now = NOW + Duration::from_secs(seconds);
+        (0..9)
+            .filter(|_| router.admit_at(&caller, method, Incoming::default(), now).is_ok())
+            .count()
+    };
+    assert_eq!((heard(&HERE, 0), heard(&THERE, 0)), (2, 2), "each protocol has its own");
+    assert_eq!((heard(&HERE, 1), heard(&THERE, 1)), (1, 0), "five in the hour, of both together");
+}
+
+#[test]
 fn what_is_left_of_an_hour_is_told() {
     static RATED: Method = Method {
         rates: [Some(Rate { requests: 20, per: Duration::from_secs(1) }), HOUR],
