@@ -53,8 +53,10 @@ pub fn resolve(
         );
         return Err(Invalid::other("compass.error_correction_weight", message));
     }
-    // Named by the specification, and decided by nothing here: the index is omird's own, and precision is measured.
+    // Named by the specification, and decided by nothing here: the index is omird's own, precision is measured, and all
+    // critical facts are kept.
     share("retrieval_precision_target", written.retrieval_precision_target, 0.95)?;
+    share("compression_quality_threshold", written.compression_quality_threshold, 0.95)?;
     if !matches!(written.embedding_model.as_deref(), None | Some("none")) {
         let message = "no embeddings are made here: say \"none\", or leave the key out";
         return Err(Invalid::other("compass.embedding_model", message));
@@ -129,11 +131,6 @@ pub fn resolve(
             written.task_compression_ratio_target,
             default.task_compression_ratio_target,
             1.0..=10.0,
-        )?,
-        compression_quality_threshold: share(
-            "compression_quality_threshold",
-            written.compression_quality_threshold,
-            default.compression_quality_threshold,
         )?,
         criticality_boost_multiplier: within(
             "compass.criticality_boost_multiplier",

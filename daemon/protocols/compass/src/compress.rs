@@ -1,8 +1,8 @@
 //! Compression of a stage or task by `extract-1`, and how good it is. No store, no clock.
 
 use omird_text::{
-    Claim, Counter, EXTRACT_1, Language, Passage, StemSet, Summarizer, TokenCounter,
-    critical_facts, sentences,
+    Claim, Counter, EXTRACT_1, Language, Passage, Summarizer, TokenCounter, critical_facts,
+    sentences,
 };
 
 use crate::failure::Failure;
@@ -11,16 +11,16 @@ use crate::state::Compression;
 
 /// The language that texts are compared in.
 pub(crate) const LANGUAGE: Language = Language::English;
-/// Times that a smaller ratio is tried where facts were lost.
-const TRIES: usize = 3;
-/// The share of a fact's words that one sentence must hold, to have kept it.
-const KEPT: f64 = 0.8;
 /// Insights of a stage.
 const MOST_INSIGHTS: usize = 5;
 /// Sentences of a summary that are compared with each other.
 const MOST_COMPARED: usize = 100;
 
-/// The result of a compression.
+/// The share of the critical facts that a compression keeps. They stand beside the summary word for word, so it is all of
+/// them whatever the summary says: nothing is left to measure, and no smaller ratio is tried.
+pub(crate) const RETENTION: f64 = 1.0;
+
+/// The result of a compression. Whoever stores the summary stores the critical facts too: [`RETENTION`].
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Compressed {
     pub(crate) summary: String,
@@ -29,7 +29,6 @@ pub(crate) struct Compressed {
     pub(crate) input_tokens: usize,
     pub(crate) output_tokens: usize,
     pub(crate) ratio: f64,
-    pub(crate) retention: f64,
     pub(crate) coherence: f64,
     pub(crate) model: String,
     /// Dollars that a model took for it.
@@ -48,12 +47,11 @@ pub(crate) struct Source {
 /// Compresses texts in order of time. `given` is a summary that the caller made: it is measured in the place of ours.
 ///
 /// # Errors
-/// There is nothing to compress, or facts are lost whatever the ratio.
+/// There is nothing to compress.
 pub(crate) fn compress(
     sources: &[Source],
     ratio: f64,
     given: Option<&str>,
-    threshold: f64,
     counter: Counter,
 ) -> Result<Compressed, Failure> {
     let passages: Vec<Passage<'_>> = sources
@@ -74,35 +72,24 @@ pub(crate) fn compress(
     let summarizer = Summarizer::new(LANGUAGE, &counter);
     let insights = summarizer.insights(&passages, MOST_INSIGHTS);
     let input_tokens = passages.iter().map(|passage| counter.count(passage.text)).sum();
-    let mut ratio = ratio;
-    for _ in 0..TRIES {
-        let (summary, model) = match given {
-            Some(given) => (given.to_owned(), "caller"),
-            None => (summarizer.by_ratio(&passages, ratio).text(), EXTRACT_1),
-        };
-        let is_in_it = |fact: &&String| summary.contains(fact.as_str());
-        let beside: usize =
-            facts.iter().filter(|fact| !is_in_it(fact)).map(|fact| counter.count(fact)).sum();
-        let output_tokens = counter.count(&summary) + beside;
-        let made = Compressed {
-            critical_facts: facts.clone(),
-            insights: insights.iter().map(|insight| (*insight).to_owned()).collect(),
-            input_tokens,
-            output_tokens,
-            ratio: two_digits(input_tokens as f64 / output_tokens.max(1) as f64),
-            retention: retention(&facts, &summary, &facts),
-            coherence: coherence(&summary, sources),
-            model: model.to_owned(),
-            cost_usd: 0.0,
-            summary,
-        };
-        if made.retention >= threshold {
-            return Ok(made);
-        }
-        ratio /= 2.0;
-    }
-    let message = "critical facts are lost even by a quarter of the ratio; state a smaller one";
-    Err(Failure::not_compressed(message))
+    let (summary, model) = match given {
+        Some(given) => (given.to_owned(), "caller"),
+        None => (summarizer.by_ratio(&passages, ratio).text(), EXTRACT_1),
+    };
+    let beside = facts.iter().filter(|fact| !summary.contains(fact.as_str()));
+    let beside: usize = beside.map(|fact| counter.count(fact)).sum();
+    let output_tokens = counter.count(&summary) + beside;
+    Ok(Compressed {
+        insights: insights.iter().map(|insight| (*insight).to_owned()).collect(),
+        input_tokens,
+        output_tokens,
+        ratio: two_digits(input_tokens as f64 / output_tokens.max(1) as f64),
+        coherence: coherence(&summary, sources),
+        model: model.to_owned(),
+        cost_usd: 0.0,
+        critical_facts: facts,
+        summary,
+    })
 }
 
 /// Returns the critical facts: sentences that state a constraint, and those of critical texts, once each.
@@ -121,21 +108,6 @@ pub(crate) fn facts_of(sources: &[Source]) -> Vec<String> {
         }
     }
     facts
-}
-
-/// Returns the share of the facts that one sentence of the summary, or of what is kept beside it, holds.
-fn retention(facts: &[String], summary: &str, beside: &[String]) -> f64 {
-    if facts.is_empty() {
-        return 1.0;
-    }
-    let of = |text: &str| StemSet::of(LANGUAGE, text);
-    let said: Vec<StemSet> =
-        sentences(summary).map(of).chain(beside.iter().map(|fact| of(fact))).collect();
-    let is_kept = |fact: &&String| {
-        let words = of(fact);
-        words.is_empty() || said.iter().any(|sentence| words.contained_in(sentence) >= KEPT)
-    };
-    facts.iter().filter(is_kept).count() as f64 / facts.len() as f64
 }
 
 /// Returns 1, less the share of sentences that contradict each other and did not so before.
@@ -176,8 +148,6 @@ pub(crate) struct Load {
     pub(crate) memories: usize,
     /// Errors for each memory of the current stage.
     pub(crate) error_rate: f64,
-    /// The retention of the last compression.
-    pub(crate) last_retention: Option<f64>,
 }
 
 /// The ratios in force.
@@ -204,9 +174,6 @@ pub(crate) fn in_force(
             g -= 0.1;
         }
         if load.error_rate > 0.3 {
-            g -= 0.2;
-        }
-        if load.last_retention.is_some_and(|retention| retention < 0.95) {
             g -= 0.2;
         }
     }
@@ -246,11 +213,11 @@ mod tests {
             "The deadline is 17:00.",
         ];
         facts.iter().enumerate().for_each(|(at, fact)| sources.insert(at * 9, source(fact)));
-        let made = compress(&sources, 10.0, None, 0.95, Counter::Approx1).unwrap();
+        let made = compress(&sources, 10.0, None, Counter::Approx1).unwrap();
         for fact in facts {
             assert!(made.critical_facts.iter().any(|known| known == fact), "{fact}");
         }
-        assert_eq!((made.retention, made.coherence), (1.0, 1.0));
+        assert_eq!(made.coherence, 1.0);
         assert_eq!(made.model, "extract-1");
         let input: usize = sources.iter().map(|source| Counter::Approx1.count(&source.text)).sum();
         assert_eq!(made.input_tokens, input);
@@ -262,10 +229,10 @@ mod tests {
     fn many_facts_mean_a_small_ratio_and_no_error() {
         let sources: Vec<Source> =
             (0..10).map(|n| source(&format!("Door {n} must stay closed at night."))).collect();
-        let made = compress(&sources, 10.0, None, 0.95, Counter::Approx1).unwrap();
-        assert_eq!((made.critical_facts.len(), made.retention), (10, 1.0));
+        let made = compress(&sources, 10.0, None, Counter::Approx1).unwrap();
+        assert_eq!(made.critical_facts.len(), 10);
         assert!(made.ratio < 10.0);
-        let nothing = compress(&[source(" ")], 10.0, None, 0.95, Counter::Approx1).unwrap_err();
+        let nothing = compress(&[source(" ")], 10.0, None, Counter::Approx1).unwrap_err();
         assert_eq!(nothing.error.code, -32007);
     }
 
@@ -276,7 +243,6 @@ mod tests {
             &sources,
             10.0,
             Some("The door of room 3 is not open. The door of room 3 is open."),
-            0.95,
             Counter::Approx1,
         );
         let made = made.unwrap();
@@ -300,8 +266,9 @@ mod tests {
         assert_eq!(of(&stated(1.0), Load::default()), (20.0, 10.0));
         assert_eq!(of(&stated(0.0), Load::default()), (5.0, 2.5));
         assert_eq!(of(&none, Load::default()), (10.0, 5.0));
-        let heavy = Load { stages: 6, memories: 0, error_rate: 0.4, last_retention: Some(0.9) };
-        assert!((of(&none, heavy).0 - 5.0).abs() < 1e-9, "0.5 − 0.1 − 0.2 − 0.2 is 0");
+        let heavy = Load { stages: 6, memories: 0, error_rate: 0.4 };
+        let ratio = 10.0 * (2.0 * 0.2_f64 - 1.0).exp2();
+        assert!((of(&none, heavy).0 - ratio).abs() < 1e-9, "0.5 − 0.1 − 0.2 is 0.2");
         assert_eq!(of(&stated(0.5), heavy), (10.0, 5.0), "nothing adapts by itself");
     }
 }

@@ -252,8 +252,7 @@ pub(crate) fn judged(
     extracted: &Compressed,
     text: &str,
 ) -> Result<Compressed, String> {
-    let threshold = settings.compression_quality_threshold;
-    let made = compress::compress(sources, 1.0, Some(text), threshold, settings.token_counter);
+    let made = compress::compress(sources, 1.0, Some(text), settings.token_counter);
     let mut made = made.map_err(|failure| failure.error.message)?;
     if made.coherence < COHERENT {
         return Err("it contradicts itself or its input".to_owned());
@@ -357,10 +356,10 @@ mod tests {
     #[test]
     fn a_summary_is_taken_if_it_keeps_to_its_input() {
         let (settings, sources) = (Settings::default(), sources());
-        let extracted = compress::compress(&sources, 10.0, None, 0.95, Counter::Approx1).unwrap();
+        let extracted = compress::compress(&sources, 10.0, None, Counter::Approx1).unwrap();
         let judge = |text: &str| judged(&settings, &sources, &extracted, text);
         let made = judge("The red cup was not at shelf 4 but in the kitchen.").unwrap();
-        assert_eq!((made.model.as_str(), made.retention), ("gpt-4o-mini", 1.0));
+        assert_eq!(made.model, "gpt-4o-mini");
         assert!(made.critical_facts.contains(&"The robot must not enter room 12.".to_owned()));
         for wrong in [
             "Quarterly revenue grew by seven percent across all business units worldwide.",

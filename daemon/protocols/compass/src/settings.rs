@@ -17,8 +17,6 @@ pub struct Settings {
     pub stage_compression_ratio_target: f64,
     /// The same of a task.
     pub task_compression_ratio_target: f64,
-    /// Share of the critical facts that a summary must keep.
-    pub compression_quality_threshold: f64,
     /// The weight of a critical memory above others: half of it is the factor, 1 at most.
     pub criticality_boost_multiplier: f64,
     /// Weight of the stage in a score.
@@ -67,7 +65,6 @@ impl Default for Settings {
             semantic_memory_capacity: 1000,
             stage_compression_ratio_target: 10.0,
             task_compression_ratio_target: 5.0,
-            compression_quality_threshold: 0.95,
             criticality_boost_multiplier: 2.0,
             stage_relevance_weight: 0.20,
             error_correction_weight: 0.10,

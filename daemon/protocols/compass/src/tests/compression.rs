@@ -50,3 +50,15 @@ fn there_must_be_something_to_compress() {
     let other = rig.response(&agent("a2"), "memory.compress_stage", &params);
     assert_eq!(code(&other), -32001);
 }
+
+#[test]
+fn a_fact_that_only_a_summary_states_is_kept_with_the_task() {
+    let rig = Rig::new();
+    rig.store("The plan names three shelves.");
+    let fact = "The lift must stay free.";
+    let params = format!(r#"{{"task_id":"t1","summary":"The plan was made. {fact}"}}"#);
+    rig.ask("memory.complete_stage", &params);
+    let made = rig.ask("memory.compress_task", r#"{"task_id":"t1","ratio":10}"#);
+    assert_eq!(number(&made, "/metric/critical_fact_retention_rate"), 1.0);
+    assert!(list(&made, "/critical_facts").contains(&fact.into()), "{made}");
+}

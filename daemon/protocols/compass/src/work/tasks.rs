@@ -163,11 +163,7 @@ impl Course {
             note.is_completed = true;
         }
         self.task.current_stage_id = None;
-        for fact in &stage.critical_facts {
-            if !self.task.critical_facts.contains(fact) {
-                self.task.critical_facts.push(fact.clone());
-            }
-        }
+        self.keep_facts(&stage.critical_facts);
         self.summarise(call, Some(&stage), None, false, now)?;
         self.is_changed = true;
         Ok((stage, metric))
@@ -203,16 +199,24 @@ impl Course {
             Some(ratio) => ratio,
             None => self.in_force(call, &[])?.task_ratio,
         };
-        let threshold = call.settings.compression_quality_threshold;
-        let made =
-            compress::compress(&sources, ratio, None, threshold, call.settings.token_counter)?;
+        let made = compress::compress(&sources, ratio, None, call.settings.token_counter)?;
         let made = if by_model { improved(call, &self.task, &sources, made)? } else { made };
         let metric = metric(call, &made, "task", now);
         let metric = Metric { task_id: Some(self.task.task_id.clone()), ..metric };
+        // Also those that only a summary states, which a caller or a model wrote: the metric says that all are kept.
+        self.keep_facts(&made.critical_facts);
         self.task.task_progress_summary = Some(made.summary);
         note_metric(&mut self.task.metrics, metric.clone());
         self.is_changed = true;
         Ok(Some(metric))
+    }
+
+    fn keep_facts(&mut self, facts: &[String]) {
+        for fact in facts {
+            if !self.task.critical_facts.contains(fact) {
+                self.task.critical_facts.push(fact.clone());
+            }
+        }
     }
 
     /// Returns the ratios in force, where the current stage has these memories.
@@ -235,7 +239,6 @@ impl Course {
             } else {
                 errors as f64 / memories.len() as f64
             },
-            last_retention: self.task.metrics.last().map(|last| last.critical_fact_retention_rate),
         };
         Ok(compress::in_force(call.settings, &self.task.compression, &agent, load))
     }
@@ -298,8 +301,7 @@ pub(crate) fn compressed(
         is_correction: kept.state.corrects.is_some() && kept.state.success != Some(false),
     };
     let sources: Vec<Source> = memories.iter().rev().map(of).collect();
-    let threshold = call.settings.compression_quality_threshold;
-    let made = compress::compress(&sources, ratio, given, threshold, call.settings.token_counter)?;
+    let made = compress::compress(&sources, ratio, given, call.settings.token_counter)?;
     match given {
         Some(_) => Ok(made),
         None => improved(call, task, &sources, made),
@@ -340,7 +342,7 @@ fn metric(call: &Call<'_>, made: &Compressed, compression_type: &str, now: Times
         input_tokens: made.input_tokens as u64,
         output_tokens: made.output_tokens as u64,
         compression_ratio: made.ratio,
-        critical_fact_retention_rate: made.retention,
+        critical_fact_retention_rate: compress::RETENTION,
         coherence_score: made.coherence,
         cost_usd: made.cost_usd,
         model_used: made.model.clone(),
