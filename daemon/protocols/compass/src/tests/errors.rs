@@ -30,6 +30,10 @@ fn errors_have_a_type_and_a_severity() {
     assert_eq!(fault(r#","error_type":"oops""#), -32602);
     assert_eq!(fault(r#","error_type":"missing_info","error_severity":1.1"#), -32602);
     assert_eq!(fault(r#","error_type":"missing_info","memory_ids":["nobody"]"#), -32001);
+    // An id is taken once.
+    let chosen = r#","error_type":"missing_info","error_id":"e1""#;
+    assert_eq!(text(&record(&rig, chosen), "/error_id"), "e1");
+    assert_eq!(fault(chosen), -32002);
 }
 
 #[test]

@@ -113,3 +113,27 @@ fn the_correction_that_a_pattern_names_is_critical() {
     let found = rig.ask("memory.detect_error_patterns", r#"{"task_id":"t1"}"#);
     assert_eq!(text(&found, "/patterns/0/prevention_strategy"), "ask at the door for the map");
 }
+
+#[test]
+fn errors_that_make_one_memory_critical_at_once_are_all_recorded() {
+    let rig = Rig::new();
+    for round in 0..10 {
+        let wrong = rig.store(&format!("The gate {round} is open."));
+        rig.store(&format!("The gate {round} is not open."));
+        let error = format!(
+            r#"{{"task_id":"t1","error_type":"incorrect_action","error_severity":0.9,
+                "error_description":"drove into the gate","memory_ids":["{}"]}}"#,
+            text(&wrong, "/memory_id")
+        );
+        let start = std::sync::Barrier::new(2);
+        std::thread::scope(|scope| {
+            let record = || {
+                start.wait();
+                text(&rig.ask("memory.record_error", &error), "/error_id").to_owned()
+            };
+            let both = [scope.spawn(record), scope.spawn(record)];
+            let ids = both.map(|one| one.join().unwrap());
+            assert_ne!(ids[0], ids[1]);
+        });
+    }
+}

@@ -58,6 +58,7 @@ pub(crate) fn record_error(call: &mut Call<'_>) -> Result<Map, Failure> {
         None => task.current(),
     };
     let (now, _) = call.store.now();
+    let is_chosen = error_id.is_some();
     let error = ErrorRecord {
         tenant: call.store.tenant().to_owned(),
         error_id: error_id.unwrap_or_else(|| call.store.new_id()),
@@ -73,24 +74,31 @@ pub(crate) fn record_error(call: &mut Call<'_>) -> Result<Map, Failure> {
         recorded_at: Store::stamp(at.unwrap_or(now)),
         memory_ids,
     };
-    for id in &error.memory_ids {
-        call.memory(id)?;
-    }
-    let mut batch = Batch::default();
-    let shape = shape_of_error(call, &mut batch, &error)?;
-    let about = call.store.add(&mut batch, Sort::Error, &error, &shape)?;
-    if error.error_severity >= call.settings.error_severity_threshold {
-        prevent(call, &mut batch, &task, &error)?;
-    }
-    match call.commit(batch) {
-        Err(failure) if failure.is_race() => {
+    // The write holds changes of memories too, so a lost race may be one about those: worked out again, it says which.
+    let about = retried(|| {
+        for id in &error.memory_ids {
+            call.memory(id)?;
+        }
+        if is_chosen && call.store.has(&call.store.name(Sort::Error, &error.error_id)?) {
             return Err(Failure::conflict(format!("the id {:?} is taken", error.error_id)));
         }
-        ended => ended?,
-    };
-    let signal = signal(call, &task, &error, about, now)?;
-    signal.iter().for_each(|signal| call.shared.announcer.tell(signal));
+        let mut batch = Batch::default();
+        let shape = shape_of_error(call, &mut batch, &error)?;
+        let about = call.store.add(&mut batch, Sort::Error, &error, &shape)?;
+        if error.error_severity >= call.settings.error_severity_threshold {
+            prevent(call, &mut batch, &task, &error)?;
+        }
+        call.commit(batch)?;
+        Ok(about)
+    })?;
     call.watch.look_at(call.store.tenant(), &task.task_id);
+    // The error is stored by now: an answer of failure would have it recorded twice.
+    let signal = signal(call, &task, &error, about, now).unwrap_or_else(|failure| {
+        tracing::error!(error = %failure.error.message, "an error is told to nobody");
+        call.degraded = true;
+        None
+    });
+    signal.iter().for_each(|signal| call.shared.announcer.tell(signal));
     let mut map = Map::new();
     map.insert("error_id", error.error_id.as_str());
     map.insert("recorded_at", error.recorded_at.as_str());
