@@ -457,6 +457,43 @@ fn pruning_can_be_tried_first() {
     assert_eq!(list(&all, "/memories").len(), 4);
 }
 
+/// A rig whose payloads are small, with more long memories in a task than one of them holds.
+fn with_long_memories() -> Rig {
+    let settings = Settings { episodic_memory_capacity: 0, ..Settings::default() };
+    let mut rig = Rig::with(settings.clone());
+    rig.engine.stop();
+    let mut small = omird_engine::Settings::default();
+    small.limits.max_payload_bytes = 64 << 10;
+    let parts = Parts { clock: rig.clock.clone(), settings: small, ..parts(rig.dir.path()) };
+    rig.engine = Engine::open(parts, &mut |_| {}).unwrap();
+    rig.compass = Compass::new(&rig.engine, settings, None);
+    for n in 0..18 {
+        let content = format!("Box {n} was moved by the arm. ").repeat(200);
+        let params = format!(r#"{{"content":"{content}","task_id":"t1","relevance_score":0.1}}"#);
+        rig.ask("memory.store", &params);
+    }
+    rig
+}
+
+#[test]
+fn more_is_pruned_than_one_payload_holds() {
+    let rig = with_long_memories();
+    let prune = || rig.ask("memory.prune", r#"{"task_id":"t1","strategy":"relevance"}"#);
+    let pruned = prune();
+    assert_eq!((number(&pruned, "/pruned"), list(&pruned, "/ids").len()), (18.0, 18));
+    assert_eq!((number(&prune(), "/pruned"), number(&prune(), "/examined")), (0.0, 18.0));
+}
+
+#[test]
+fn a_store_puts_aside_what_fits_beside_it() {
+    let rig = with_long_memories();
+    rig.compass.reconfigure(Settings { episodic_memory_capacity: 1, ..Settings::default() });
+    let first = number(&rig.store("one more"), "/pruned");
+    assert!(first > 0.0 && first < 18.0, "{first}");
+    let later: f64 = (0..15).map(|_| number(&rig.store("and one more"), "/pruned")).sum();
+    assert_eq!(first + later, 33.0, "all but one");
+}
+
 #[test]
 fn a_change_needs_the_version_that_was_seen() {
     let rig = Rig::new();

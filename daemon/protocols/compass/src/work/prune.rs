@@ -18,6 +18,8 @@ const LITTLE: f64 = 0.2;
 /// Most that one call prunes, and one store.
 const MOST: usize = 1000;
 const MOST_AT_ONCE: usize = 100;
+/// The part of a payload that one write of memories which are put aside may take: what they refer to is written with them.
+const PAYLOAD_PART: usize = 4;
 
 /// Prunes memories of an agent or a task. Critical ones stay.
 pub(crate) fn prune(call: &mut Call<'_>) -> Result<Map, Failure> {
@@ -47,6 +49,8 @@ pub(crate) fn prune(call: &mut Call<'_>) -> Result<Map, Failure> {
         (None, Some(agent)) => call.store.name(Sort::Agent, agent)?,
         (None, None) => return Err(Failure::params("/task_id", "task_id: names no task")),
     };
+    // What is put aside stays so where a later part loses a race, and counts.
+    let mut archived: Vec<String> = Vec::new();
     retried(|| {
         let expired = strategy == PruneStrategy::Expired;
         let search = Search { expired, ..Search::of(handle.clone()) };
@@ -73,18 +77,21 @@ pub(crate) fn prune(call: &mut Call<'_>) -> Result<Map, Failure> {
         let before = chosen.len();
         chosen.retain(|one| !one.is_critical);
         let kept_critical = before - chosen.len();
-        chosen.truncate(most);
-        let pruned = match (is_dry, mode) {
-            (true, _) => chosen.len(),
-            (false, PruneMode::Archive) => archive(call, &chosen)?,
-            (false, PruneMode::Forget) => forget(call, &chosen)?,
+        chosen.truncate(most - archived.len());
+        let ids = || chosen.iter().map(|one| one.id.clone()).collect();
+        let (pruned, ids) = match (is_dry, mode) {
+            (true, _) => (chosen.len(), ids()),
+            (false, PruneMode::Archive) => {
+                archive(call, &chosen, &mut archived)?;
+                (archived.len(), archived.clone())
+            }
+            (false, PruneMode::Forget) => (forget(call, &chosen)?, ids()),
         };
         let mut map = Map::new();
         map.insert("examined", examined);
         map.insert("pruned", pruned);
         map.insert("kept_critical", kept_critical);
-        let ids = chosen.iter().map(|one| one.id.as_str());
-        map.insert("ids", ids.collect::<Vec<_>>());
+        map.insert("ids", ids);
         map.insert("dry_run", is_dry);
         Ok(map)
     })
@@ -167,10 +174,15 @@ pub(crate) fn above_capacity(
             ledger.excess(&handle, capacity, MOST_AT_ONCE).unwrap_or_default()
         }
     };
-    let mut pruned = 0;
+    // The rest goes with the next one: a store must not be refused for what it puts aside.
+    let (mut pruned, mut bytes, most) = (0, 0, most_bytes(call));
     for id in excess {
         match call.store.get::<Memory>(Sort::Memory, &id)? {
             Some(kept) if !kept.state.archived && !kept.state.is_critical => {
+                bytes += kept.bytes.len();
+                if pruned > 0 && bytes > most {
+                    break;
+                }
                 put_aside(call, batch, &kept)?;
                 pruned += 1;
             }
@@ -206,18 +218,38 @@ fn put_aside(call: &Call<'_>, batch: &mut Batch, kept: &Kept<Memory>) -> Result<
     Ok(())
 }
 
-fn archive(call: &mut Call<'_>, chosen: &[Candidate]) -> Result<usize, Failure> {
-    let mut batch = Batch::default();
+/// Returns the bytes of records that one write may put aside. A single one may be larger: it was stored by itself.
+fn most_bytes(call: &Call<'_>) -> usize {
+    call.store.engine().settings().limits.max_payload_bytes / PAYLOAD_PART
+}
+
+/// Puts memories aside, in as many writes as their sizes need. Adds those of each write that is done to `archived`.
+fn archive(
+    call: &mut Call<'_>,
+    chosen: &[Candidate],
+    archived: &mut Vec<String>,
+) -> Result<(), Failure> {
+    let most = most_bytes(call);
+    let (mut batch, mut ids, mut bytes) = (Batch::default(), Vec::new(), 0);
     for one in chosen {
-        // Read again: what a search found tells no version. What somebody else has forgotten since is gone.
-        if let Some(kept) = call.store.get::<Memory>(Sort::Memory, &one.id)? {
-            put_aside(call, &mut batch, &kept)?;
+        // Read again: what a search found tells no version. Somebody else may have changed or forgotten it since.
+        let kept = call.store.get::<Memory>(Sort::Memory, &one.id)?;
+        let is_open = |kept: &Kept<Memory>| !kept.state.archived && !kept.state.is_critical;
+        let Some(kept) = kept.filter(is_open) else { continue };
+        if !ids.is_empty() && (bytes + kept.bytes.len() > most || ids.len() == MOST_AT_ONCE) {
+            call.commit(std::mem::take(&mut batch))?;
+            archived.append(&mut ids);
+            bytes = 0;
         }
+        put_aside(call, &mut batch, &kept)?;
+        bytes += kept.bytes.len();
+        ids.push(one.id.clone());
     }
     if !batch.is_empty() {
         call.commit(batch)?;
+        archived.append(&mut ids);
     }
-    Ok(chosen.len())
+    Ok(())
 }
 
 fn forget(call: &mut Call<'_>, chosen: &[Candidate]) -> Result<usize, Failure> {
