@@ -37,14 +37,16 @@ fn an_outcome_is_learnt_from() {
     let params = format!(
         r#"{{"task_id":"t1","context_id":"c1","intervention_type":"hint","effectiveness":1,"success":true,"memory_ids":["{id}"],"metrics_after":{{"error_rate":0.1}}}}"#
     );
+    let name = format!("MemoryRecord/cr.{id}").parse().unwrap();
     let alpha = |rig: &Rig| {
-        let name = format!("MemoryRecord/cr.{id}").parse().unwrap();
         let record = omird_engine::decode_stored(&rig.engine.get(&name).unwrap().unwrap()).unwrap();
         record.pointer("/confidence/alpha").and_then(Value::as_f64).unwrap_or(0.0)
     };
+    let version = |rig: &Rig| rig.engine.live_version(&name).unwrap().0;
     let first = watcher(&rig, "memory.record_intervention_outcome", &params);
     assert!((number(&first, "/updated/0/relevance_score") - 0.6).abs() < 1e-9);
     assert!(!is(&first, "/updated/0/is_critical"));
+    assert_eq!((alpha(&rig), version(&rig)), (2.0, 2), "the evidence is in the same write");
     let before = alpha(&rig);
     watcher(&rig, "memory.record_intervention_outcome", &params);
     assert!((alpha(&rig) - before - 1.0).abs() < 1e-9, "one confirmation more");

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use omir_core::confidence::{Outcome, Weight};
-use omir_core::model::{ExperienceType, Tier};
+use omir_core::confidence::{Beta, Outcome, Weight};
+use omir_core::model::{ExperienceType, MemoryRecord, Tier};
+use omir_core::number::Number;
 use omir_core::value::{Map, Value};
-use omird_engine::Change;
 
 use omird_text::Counter;
 
@@ -278,11 +278,13 @@ pub(crate) fn record_intervention_outcome(call: &mut Call<'_>) -> Result<Map, Fa
         let mut batch = Batch::default();
         let mut changed = Vec::new();
         for memory in &memory_ids {
-            let kept = call.memory(memory)?;
+            let mut kept = call.memory(memory)?;
             if kept.state.agent_id != task.agent_id {
                 return Err(Failure::not_found("memory", memory));
             }
             let state = learned(&kept.state, effectiveness);
+            // In the same write: evidence of its own could fail after it, and would count twice where the caller asks again.
+            believe(&mut kept.record, success, effectiveness)?;
             let until = kept.record.valid_until.as_ref().map(|until| until.at());
             let shape =
                 call.store.shape_of_memory(&mut batch, &state, &kept.record.content, until)?;
@@ -326,9 +328,6 @@ pub(crate) fn record_intervention_outcome(call: &mut Call<'_>) -> Result<Map, Fa
         call.commit(batch)?;
         Ok((intervention.intervention_id, changed))
     })?;
-    for memory in &changed {
-        believe(call, memory, success, effectiveness)?;
-    }
     let mut map = Map::new();
     map.insert("intervention_id", id);
     let updated = changed.iter().map(|memory| {
@@ -357,18 +356,21 @@ fn learned(memory: &Memory, effectiveness: f64) -> Memory {
     state
 }
 
-/// Counts the outcome as evidence for or against a memory.
-fn believe(
-    call: &mut Call<'_>,
-    memory: &Memory,
-    success: bool,
-    effectiveness: f64,
-) -> Result<(), Failure> {
-    let name = call.store.name(Sort::Memory, &memory.memory_id)?;
+/// Counts the outcome as evidence for or against a memory, as `feedback` does.
+fn believe(record: &mut MemoryRecord, success: bool, effectiveness: f64) -> Result<(), Failure> {
     let outcome = if success { Outcome::Confirmed } else { Outcome::Contradicted };
     let weight = Weight::new(effectiveness.max(0.1));
     let weight = weight.ok_or_else(|| Failure::internal("a share is no weight of evidence"))?;
-    call.store.engine().execute(Change::Feedback(name, outcome, weight))?;
+    let confidence = record.confidence.get_or_insert_default();
+    let stated = |number: &Option<Number>| number.as_ref().map(Number::as_f64);
+    let before = match (stated(&confidence.alpha), stated(&confidence.beta)) {
+        (Some(alpha), Some(beta)) => Beta::new(alpha, beta),
+        _ => None,
+    };
+    let belief = before.unwrap_or(Beta::PRIOR).after(outcome, weight);
+    confidence.alpha = Number::from_f64(belief.alpha());
+    confidence.beta = Number::from_f64(belief.beta());
+    confidence.calibrated = Number::from_f64(belief.damped());
     Ok(())
 }
 
