@@ -8,7 +8,8 @@
 //! | `MemoryRecord/akr.<key>` | operations that changed nothing, some of them together |
 //!
 //! An entry and what it made are one transaction: all of it, or none. Entries are past from the beginning (`validUntil`), so that no
-//! recall of a robot meets them, and anchored, so that nothing takes them away.
+//! recall of a robot meets them, and anchored, so that nothing takes them away. Operations that changed nothing are past too and
+//! are not anchored: they expire, or agents that only ask would fill the card.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ops::ControlFlow;
@@ -230,7 +231,8 @@ impl Store {
             let name = self.name(Sort::Entry, &entry.epoch.to_string())?;
             conditions.push((name.clone(), Precondition::Absent));
             let content = format!("Akashik {} at epoch {}", entry.operation.as_str(), entry.epoch);
-            resources.push(self.past(&name, content, "entry", entry, &log, &entry.at)?);
+            let record = self.past(&name, content, "entry", entry, &log, &entry.at)?;
+            resources.push((name, finished(record)));
             for delta in &entry.deltas {
                 if let Delta::Conflict(conflict) = delta {
                     let name = self.name(Sort::Conflict, &conflict.id)?;
@@ -243,7 +245,9 @@ impl Store {
             let id = format!("{}-{}-{}", first.epoch, last.epoch, self.engine.new_id());
             let name = self.name(Sort::Reads, &id)?;
             let content = format!("Akashik, {} operations without a change", batch.reads.len());
-            resources.push(self.past(&name, content, "reads", &batch.reads, &field, &last.at)?);
+            let mut record = self.past(&name, content, "reads", &batch.reads, &field, &last.at)?;
+            record.decay = None;
+            resources.push((name, finished(record)));
         }
         let values: Value = resources.into_iter().map(|(_, value)| value).collect();
         let bytes = cbor::to_vec(&values);
@@ -398,13 +402,13 @@ impl Store {
         held: &T,
         of: &Ref,
         at: &str,
-    ) -> Result<(Ref, Value), Failure> {
+    ) -> Result<MemoryRecord, Failure> {
         let mut record = bare(name, &content);
         record.event_time = Timestamp::parse(at).ok().map(Into::into);
         record.valid_until = record.event_time.clone();
         record.entity_refs = Some(vec![of.clone().into()]);
         record.extension = Some(self.extension(is, held)?);
-        Ok((name.clone(), finished(record)))
+        Ok(record)
     }
 
     /// Returns the name of what makes the vectors that units are ranked by: the store's model, or hashing.

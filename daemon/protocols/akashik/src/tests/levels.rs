@@ -528,6 +528,33 @@ fn a_field_outlives_the_handle_of_its_log() {
 }
 
 #[test]
+fn notes_of_who_asked_expire_and_the_log_does_not() {
+    let mut rig = Rig::new();
+    rig.join(&["a"]);
+    rig.record("a", "The lift works.", "");
+    for _ in 0..70 {
+        rig.attune("a", "");
+    }
+    // What is noted but not full yet goes with the next change.
+    rig.record("a", "The ramp is free.", "");
+    let count = |rig: &Rig, of: &str| {
+        let mut count = 0;
+        rig.engine.each(Some(omir_core::reference::ResourceType::MemoryRecord), |bytes| {
+            let record = omird_engine::decode_stored(&bytes).unwrap();
+            count += usize::from(text(&record, "/id").starts_with(of));
+        });
+        count
+    };
+    let entries = count(&rig, "akl.");
+    assert_eq!(count(&rig, "akr."), 2);
+    rig.clock.advance(Duration::from_secs(31 * 86_400));
+    rig.engine.sweep(false).unwrap();
+    assert_eq!((count(&rig, "akr."), count(&rig, "akl.")), (0, entries));
+    rig.restart();
+    assert_eq!(ids(&rig.attune("a", r#","include_own":true"#)).len(), 2);
+}
+
+#[test]
 fn a_daemon_that_may_not_write_is_read_beyond_its_lease() {
     let mut rig = Rig::new();
     rig.join(&["a"]);
