@@ -6,6 +6,7 @@ use crate::envelope::VERSION;
 use crate::failure::Failure;
 use crate::log::object;
 use crate::meaning;
+use crate::model::Model;
 use crate::turn::{Contents, value};
 use crate::types::{Agent, Conflict};
 use crate::words::{Operation, Strategy};
@@ -14,6 +15,9 @@ use crate::words::{Operation, Strategy};
 const LEVEL: u32 = 3;
 /// The level that is declared where nothing outlives a stop: every higher one begins with units that do.
 const LEVEL_IN_MEMORY: u32 = 0;
+
+/// Gaps of the log that an answer names.
+const MOST_GAPS: usize = 16;
 
 fn texts(words: &[&str]) -> Value {
     words.iter().map(|word| Value::from(*word)).collect()
@@ -52,4 +56,13 @@ pub(crate) fn agent(agent: &Agent) -> Value {
 /// Returns a conflict as others see it: without the votes.
 pub(crate) fn conflict(conflict: &Conflict) -> Result<Value, Failure> {
     value(&Conflict { vote: None, ..conflict.clone() })
+}
+
+/// Adds to an answer which entries the log lacks, if there are any: a retraction or the policy of a session may be among them.
+pub(crate) fn with_gaps(mut answer: Value, model: &Model) -> Value {
+    if let Some(map) = answer.as_object_mut().filter(|_| !model.gaps.is_empty()) {
+        let gaps = model.gaps.iter().take(MOST_GAPS);
+        map.insert("log_gaps", gaps.map(|epoch| Value::from(*epoch)).collect::<Value>());
+    }
+    answer
 }

@@ -233,7 +233,7 @@ impl Akashik {
                     return Err(Failure::internal(message));
                 }
             };
-            Ok((200, answer))
+            Ok((200, answers::with_gaps(answer, model)))
         })?
     }
 }

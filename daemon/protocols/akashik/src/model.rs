@@ -105,6 +105,8 @@ pub(crate) struct Model {
     pub(crate) purged: u64,
     /// The epoch of the last entry.
     pub(crate) last: u64,
+    /// Epochs of entries that the log lacks, the last one of each gap. What they changed is not in this state.
+    pub(crate) gaps: Vec<u64>,
 }
 
 /// Returns a pair of units, whichever way round.

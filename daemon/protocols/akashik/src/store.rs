@@ -30,7 +30,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::claims::KnownClaims;
-use crate::clock::Clock;
+use crate::clock::{Clock, LEASE};
 use crate::failure::Failure;
 use crate::fingerprint;
 use crate::log::{Delta, Entry, Read};
@@ -97,28 +97,31 @@ impl Store {
 
     /// Adds up the log. Each entry is read and let go, so that memory is for what they add up to.
     ///
+    /// An entry that was forgotten, or that the card does not give back, is left out: a robot goes on with the rest. What the
+    /// entry changed is unknown, so each answer of the field names the gap from then on ([`Model::gaps`]).
+    ///
     /// # Errors
-    /// An entry cannot be read. A field with a hole in its log is not served.
+    /// The card fails meanwhile, or an entry holds what cannot be understood.
     pub(crate) fn load(&self) -> Result<(Model, Clock), Failure> {
         let is_whole = self.engine.live_version(&self.name(Sort::Log, "log")?).is_some()
             || self.engine.live_version(&self.name(Sort::Field, "field")?).is_none();
-        let (model, clock, has_hole) = self.add_up(!is_whole)?;
-        if is_whole && !has_hole {
-            return Ok((model, clock));
+        let (mut model, mut clock) = self.add_up(!is_whole)?;
+        if is_whole && !model.gaps.is_empty() {
+            // Somebody forgot the handle of the log, and with it who mentions it: all memories are looked through.
+            (model, clock) = self.add_up(true)?;
         }
-        // Somebody forgot the handle of the log, and with it who mentions it: all memories are looked through.
-        let (model, clock, has_hole) = self.add_up(true)?;
-        if has_hole {
+        if !model.gaps.is_empty() {
             tracing::error!(
                 tenant = self.tenant,
-                "an entry of the log of this field was forgotten"
+                epochs = ?model.gaps,
+                "entries of the log of this field are missing, so its answers may be wrong; restore them from a backup"
             );
         }
         Ok((model, clock))
     }
 
-    /// Adds up the entries under the handle of the log, or all there are. The last part says that one is missing.
-    fn add_up(&self, everywhere: bool) -> Result<(Model, Clock, bool), Failure> {
+    /// Adds up the entries under the handle of the log, or all there are.
+    fn add_up(&self, everywhere: bool) -> Result<(Model, Clock), Failure> {
         let query = Query {
             entities: vec![self.name(Sort::Log, "log")?],
             types: vec![ResourceType::MemoryRecord],
@@ -148,12 +151,15 @@ impl Store {
             return Err(failure);
         }
         let (mut model, mut leased, mut last) = (Model::default(), 0, 0);
-        let mut has_hole = false;
+        let mut gaps = Vec::new();
         let mut purged = Vec::new();
         for epoch in epochs {
             let entry: Option<Entry> = self.read(Sort::Entry, &epoch.to_string(), "entry")?;
             let entry = entry.ok_or_else(|| wrong(format!("entry {epoch} is gone")))?;
-            has_hole |= entry.previous != last;
+            // Logs of before 2026-11-27 do not say which entry came before.
+            if entry.previous > last {
+                gaps.push(entry.previous);
+            }
             (leased, last) = (entry.lease.max(leased), entry.epoch);
             let message = message_key(&entry.agent_id, &entry.message_id);
             let mut unreadable = None;
@@ -177,11 +183,18 @@ impl Store {
                 _ => None,
             }));
         }
+        // The last ones have none behind them that names them. Under the lease there are few epochs to ask for.
+        for epoch in last + 1..=leased.min(last + LEASE) {
+            if self.engine.live_version(&self.name(Sort::Entry, &epoch.to_string())?).is_some() {
+                gaps.push(epoch);
+            }
+        }
+        model.gaps = gaps;
         // The power may have gone between the tombstone and the purge.
         self.purge(&purged)?;
         let mut clock = Clock::resumed(leased);
         clock.go_to(last, leased);
-        Ok((model, clock, has_hole))
+        Ok((model, clock))
     }
 
     /// Writes a batch, and waits until it is durable.

@@ -12,6 +12,7 @@ pub(crate) mod replay;
 pub(crate) mod session;
 pub(crate) mod subscribe;
 
+use crate::answers;
 use crate::envelope::Envelope;
 use crate::params::Params;
 use crate::turn::{Done, Turn};
@@ -22,7 +23,7 @@ use omir_core::value::Value;
 pub(crate) fn work(turn: &mut Turn<'_>) -> Done {
     let envelope = turn.envelope;
     let mut params = Params::new(&envelope.payload);
-    match envelope.operation {
+    let (status, answer) = match envelope.operation {
         Operation::Register => agents::register(turn, params),
         Operation::Deregister => agents::deregister(turn, params),
         Operation::Record => record::record(turn, params),
@@ -37,7 +38,8 @@ pub(crate) fn work(turn: &mut Turn<'_>) -> Done {
         Operation::Coordinate => coordinate::coordinate(turn, params),
         Operation::Handoff => handoff::handoff(turn, params),
         Operation::Session => session::session(turn, params),
-    }
+    }?;
+    Ok((status, answers::with_gaps(answer, turn.model)))
 }
 
 /// Returns true if a message may change something: it is decided by the one writer of its field.

@@ -528,6 +528,36 @@ fn a_field_outlives_the_handle_of_its_log() {
 }
 
 #[test]
+fn answers_of_a_field_whose_log_has_a_gap_say_so() {
+    let mut rig = Rig::new();
+    rig.join(&["a", "b"]);
+    let wrong = rig.record("a", "The lift works.", "");
+    let retract = format!(r#"{{"action":"retract","unit_id":"{wrong}"}}"#);
+    let epoch = number(&rig.ask("a", "COORDINATE", &retract), "/epoch");
+    rig.record("a", "The ramp is free.", "");
+    rig.restart();
+    let seen = rig.attune("b", "");
+    assert!(seen.get("log_gaps").is_none() && ids(&seen).len() == 1, "{seen}");
+    let entry = format!("MemoryRecord/akl.{epoch}").parse().unwrap();
+    rig.engine.execute(omird_engine::Change::Forget(vec![entry])).unwrap();
+    rig.restart();
+    let status = rig.send(&with(4), &crate::STATUS, "", &[("agent_id", "b")]);
+    for answer in [
+        rig.attune("b", ""),
+        rig.ask("b", "DETECT", r#"{"mode":"list"}"#),
+        rig.ask("b", "RECORD", &unit("The door is open.", "")),
+        value(&status.body),
+    ] {
+        assert_eq!(list(&answer, "/log_gaps"), [epoch.into()], "{answer}");
+    }
+    assert_eq!(
+        ids(&rig.attune("b", "")).len(),
+        2,
+        "what was retracted is back, and not in silence"
+    );
+}
+
+#[test]
 fn notes_of_who_asked_expire_and_the_log_does_not() {
     let mut rig = Rig::new();
     rig.join(&["a"]);
