@@ -99,7 +99,11 @@ pub(crate) struct Stage {
     pub(crate) stage_type: StageType,
     pub(crate) stage_summary: String,
     pub(crate) stage_insights: Vec<String>,
+    /// The newest of its memories, newest first. All of them bear its handle.
     pub(crate) raw_memory_refs: Vec<String>,
+    /// Memories that it had when it was completed.
+    #[serde(default)]
+    pub(crate) memory_count: Option<u64>,
     pub(crate) relevance_score: f64,
     pub(crate) compression_ratio: Option<f64>,
     pub(crate) compression_model: Option<String>,

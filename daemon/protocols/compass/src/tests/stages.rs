@@ -1,5 +1,7 @@
 //! Stages: begun, detected, completed, at every level of a context.
 
+use omird_engine::Encoding;
+
 use super::*;
 
 fn stored(rig: &Rig, content: &str) -> String {
@@ -110,6 +112,29 @@ fn a_stage_is_completed_once() {
     assert_eq!(rig.fault("memory.complete_stage", &params), -32002);
     let progress = rig.ask("memory.get_task_progress", r#"{"task_id":"t1"}"#);
     assert!(facts.iter().all(|fact| text(&progress, "/brief").contains(fact)));
+}
+
+#[test]
+fn a_stage_of_very_many_memories_can_be_completed() {
+    let rig = Rig::with(Settings { episodic_memory_capacity: 0, ..Settings::default() });
+    let stored = rig.store("The robot drove past a shelf.");
+    let (id, stage) = (text(&stored, "/memory_id"), text(&stored, "/stage_id"));
+    let name = format!("MemoryRecord/cr.{id}").parse().unwrap();
+    let record = omird_engine::decode_stored(&rig.engine.get(&name).unwrap().unwrap()).unwrap();
+    let Value::Object(mut record) = record else { panic!("{record}") };
+    for name in ["createdAt", "version", "meta", "decay"] {
+        record.remove(name);
+    }
+    // Copies of it: to store so many one by one takes long.
+    let record = json::to_string(&Value::Object(record));
+    let copies: Vec<String> = (0..1200).map(|n| record.replace(id, &format!("m-{n}"))).collect();
+    let copies = format!("[{}]", copies.join(","));
+    let change = rig.engine.prepare(copies.as_bytes(), Encoding::Json, None).unwrap();
+    rig.engine.execute(change).unwrap();
+    let params = format!(r#"{{"task_id":"t1","stage_id":"{stage}"}}"#);
+    let done = rig.ask("memory.complete_stage", &params);
+    assert_eq!(list(&done, "/stage/raw_memory_refs").len(), 1000);
+    assert_eq!(number(&done, "/stage/memory_count"), 1201.0);
 }
 
 #[test]

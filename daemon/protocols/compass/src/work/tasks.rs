@@ -16,6 +16,10 @@ use crate::work::modelled::improved;
 
 /// Compressions that a stage or task tells of.
 const MOST_METRICS: usize = 8;
+/// Memories that a completed stage names. Without a bound a long stage would not fit into its record, and no memory could end it.
+const MOST_REFS: usize = 1000;
+/// Bytes of a summary, about. It stands in its record twice, and the record has a bound.
+const MOST_SUMMARY: usize = 128 << 10;
 
 /// A task on its way to the store.
 pub(crate) struct Course {
@@ -86,6 +90,7 @@ impl Course {
             stage_summary: String::new(),
             stage_insights: Vec::new(),
             raw_memory_refs: Vec::new(),
+            memory_count: None,
             relevance_score: 1.0,
             compression_ratio: None,
             compression_model: None,
@@ -154,7 +159,9 @@ impl Course {
         if let Some(insights) = &how.insights {
             stage.stage_insights.clone_from(insights);
         }
-        stage.raw_memory_refs = memories.iter().map(|kept| kept.state.memory_id.clone()).collect();
+        let ids = memories.iter().map(|kept| kept.state.memory_id.clone());
+        stage.raw_memory_refs = ids.take(MOST_REFS).collect();
+        stage.memory_count = u64::try_from(memories.len()).ok();
         stage.completed_at = Some(Store::stamp(now));
         stage.updated_at = Store::stamp(now);
         let shape = shape_of_stage(call, batch, &stage)?;
@@ -301,6 +308,8 @@ pub(crate) fn compressed(
         is_correction: kept.state.corrects.is_some() && kept.state.success != Some(false),
     };
     let sources: Vec<Source> = memories.iter().rev().map(of).collect();
+    let bytes: usize = sources.iter().map(|source| source.text.len()).sum();
+    let ratio = ratio.max(bytes as f64 / MOST_SUMMARY as f64);
     let made = compress::compress(&sources, ratio, given, call.settings.token_counter)?;
     match given {
         Some(_) => Ok(made),
