@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use omir_core::json;
 use omir_core::value::Value;
@@ -27,7 +28,7 @@ use crate::store::Store;
 use crate::turn::{Done, Who, value};
 use crate::types::Unit;
 use crate::words::Operation;
-use crate::work;
+use crate::work::{self, detect::PATIENCE};
 
 /// The protocol over one engine. Cloning gives another handle.
 #[derive(Clone)]
@@ -37,6 +38,8 @@ pub struct Akashik {
     pushes: Pushes,
     /// False if all is gone at a stop.
     persists: bool,
+    /// The longest time that a DETECT looks for conflicts.
+    pub(crate) patience: Duration,
 }
 
 /// Returns who asks, as far as a field decides by it.
@@ -59,7 +62,7 @@ impl Akashik {
     /// Returns the protocol over `engine`.
     pub fn new(engine: &Engine) -> Self {
         let (fields, pushes) = (Arc::default(), Pushes::default());
-        Self { engine: engine.clone(), fields, pushes, persists: true }
+        Self { engine: engine.clone(), fields, pushes, persists: true, patience: PATIENCE }
     }
 
     /// Declares that nothing outlives a stop: level 0, whatever else is offered.
@@ -84,7 +87,8 @@ impl Akashik {
         let mut fields = self.fields.lock();
         let made = || {
             let (engine, tenant) = (self.engine.clone(), tenant.to_owned());
-            let store = Store { engine, tenant, persists: self.persists };
+            let (persists, patience) = (self.persists, self.patience);
+            let store = Store { engine, tenant, persists, patience };
             Arc::new(Field::new(store, self.pushes.clone()))
         };
         fields.entry(tenant.to_owned()).or_insert_with(made).clone()

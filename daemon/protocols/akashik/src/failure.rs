@@ -25,7 +25,7 @@ pub(crate) struct FieldCode {
 
 macro_rules! codes {
     ($($name:ident $status:literal $recoverable:literal $kind:ident $action:literal;)+) => {
-        $(#[allow(dead_code, reason = "the draft has a code that only a model needs")]
+        $(#[allow(dead_code, reason = "the draft has codes for what does not happen here")]
         pub(crate) static $name: FieldCode = FieldCode {
             name: stringify!($name),
             status: $status,
@@ -52,7 +52,7 @@ codes! {
     INVALID_TRANSITION 409 true Conflict "read the state first";
     UNSUPPORTED_OPERATION 400 false InvalidQuery "";
     ENRICHMENT_FAILED 503 true Busy "the unit is kept, and enriched later";
-    DETECTION_TIMEOUT 503 true Busy "narrow the filter, or DETECT again later";
+    DETECTION_TIMEOUT 503 true Busy "DETECT again later";
     MERGE_FAILED 409 true Conflict "use another strategy";
     REPLAY_TOO_LARGE 413 true TooLarge "ask for depth summary";
     STORAGE_FULL 507 false StorageFull "COMPACT, or make room on the card";

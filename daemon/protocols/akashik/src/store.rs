@@ -13,6 +13,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::ops::ControlFlow;
+use std::time::Duration;
 
 use omir_core::cbor;
 use omir_core::decode::Limits;
@@ -53,6 +54,8 @@ pub(crate) struct Store {
     pub(crate) tenant: String,
     /// False if all is gone at a stop.
     pub(crate) persists: bool,
+    /// The longest time that a DETECT looks for conflicts.
+    pub(crate) patience: Duration,
 }
 
 /// What a batch writes.
@@ -555,6 +558,10 @@ impl Contents for StoreView<'_> {
 
     fn persists(&self) -> bool {
         self.store.persists
+    }
+
+    fn patience(&self) -> Duration {
+        self.store.patience
     }
 
     fn ranked(

@@ -1,6 +1,7 @@
 //! One operation being decided: what it sees, and what it changes.
 
 use std::ops::ControlFlow;
+use std::time::Duration;
 
 use omir_core::value::Value;
 use serde::Serialize;
@@ -75,6 +76,9 @@ pub(crate) trait Contents {
 
     /// Returns false if all is gone at a stop.
     fn persists(&self) -> bool;
+
+    /// Returns the longest time that a DETECT looks for conflicts.
+    fn patience(&self) -> Duration;
 
     /// Calls `f` with the agreement of units with some words, best first.
     ///

@@ -369,3 +369,27 @@ fn units_are_archived_summed_up_and_purged() {
     assert_eq!(ids(&seen).len(), 2);
     assert_eq!(text(&seen, "/record/0/memory_unit/type"), "synthesis");
 }
+
+#[test]
+fn a_scan_without_the_time_answers_with_what_it_found_and_leaves_the_rest() {
+    let mut rig = Rig::new();
+    rig.akashik.patience = Duration::ZERO;
+    rig.join(&["a", "b"]);
+    for n in 0..3 {
+        rig.record("a", &format!("The shelf {n} holds boxes of screws."), "");
+    }
+    let scanned = rig.ask("b", "DETECT", r#"{"mode":"scan"}"#);
+    assert_eq!(number(&scanned, "/scan_coverage/units_scanned"), 1);
+    assert_eq!(text(&scanned, "/conflict_detection"), "deferred");
+    // The field looks at the others with nobody asking for it.
+    let until = Instant::now() + Duration::from_secs(60);
+    let field = rig.akashik.field(None);
+    while field.look(|model, _, _| model.deferred.len()).unwrap() > 0 {
+        assert!(Instant::now() < until, "units were not looked at");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let one = rig.record("a", "The gate of the yard is open.", "");
+    let checked = format!(r#"{{"mode":"check","target_id":"{one}"}}"#);
+    let checked = rig.ask("b", "DETECT", &checked);
+    assert!(checked.get("conflict_detection").is_none(), "one unit is looked at always");
+}

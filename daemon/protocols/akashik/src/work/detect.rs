@@ -13,7 +13,7 @@ use omir_core::value::Value;
 
 use crate::answers;
 use crate::claims::Claims;
-use crate::failure::{DETECTION_TIMEOUT, Failure, UNIT_NOT_FOUND};
+use crate::failure::{Failure, UNIT_NOT_FOUND};
 use crate::log::{Delta, object};
 use crate::model::{Kept, pair};
 use crate::nearby::Meaning;
@@ -31,7 +31,9 @@ const NEAR: f64 = 0.5;
 /// Units whose claims are compared with a new one: the nearest.
 const MOST_COMPARED: usize = 16;
 /// Longest time of a check or a scan.
-const PATIENCE: Duration = Duration::from_secs(5);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
+/// Units that one scan leaves to the field: their ids stand in one entry of the log.
+const MOST_LEFT: usize = 4096;
 
 pub(crate) fn detect(turn: &mut Turn<'_>, mut params: Params<'_>) -> Done {
     let mode = params.word("mode", DetectMode::WORDS, DetectMode::parse)?;
@@ -43,12 +45,12 @@ pub(crate) fn detect(turn: &mut Turn<'_>, mut params: Params<'_>) -> Done {
     turn.may(Act::Detect)?;
     turn.check_session(false)?;
     let viewer = turn.viewer();
-    let (scanned, found) = match (mode, target) {
+    let found = match (mode, target) {
         (DetectMode::List, _) => {
             let known = turn.model.conflicts_seen(&viewer).into_iter();
             let known = known.filter(|conflict| filter.takes(turn, conflict));
             let known: Vec<Value> = known.map(answers::conflict).collect::<Result<_, _>>()?;
-            return Ok((200, answer(known, 0, 0)));
+            return Ok((200, answer(known, 0, 0, false)));
         }
         (DetectMode::Check, None) => {
             return Err(Failure::payload("/target_id", "is missing; check needs one"));
@@ -58,32 +60,34 @@ pub(crate) fn detect(turn: &mut Turn<'_>, mut params: Params<'_>) -> Done {
             if kept.unit.status == UnitStatus::Draft {
                 return Err(Failure::unknown(&UNIT_NOT_FOUND, "committed unit", target));
             }
-            (1, vec![target.to_owned()])
+            vec![target.to_owned()]
         }
         (DetectMode::Scan, _) => {
-            let all: Vec<String> = turn
-                .model
-                .all_visible(&viewer)
-                .filter(|(_, kept)| is_claim(kept))
-                .map(|(id, _)| id.to_owned())
-                .collect();
-            (all.len(), all)
+            let all = turn.model.all_visible(&viewer).filter(|(_, kept)| is_claim(kept));
+            all.map(|(id, _)| id.to_owned()).collect()
         }
     };
     let began = Instant::now();
     let mut new = BTreeSet::new();
     // A scan meets each pair once: a unit is compared with those before it.
     let older_only = mode == DetectMode::Scan;
+    let patience = turn.contents.patience();
+    let mut scanned = 0;
     for id in &found {
         new.extend(of_stored(turn, id, older_only)?);
-        if began.elapsed() > PATIENCE {
-            let message =
-                format!("{} units take longer than {} s", found.len(), PATIENCE.as_secs());
-            return Err(Failure::new(&DETECTION_TIMEOUT, message));
+        scanned += 1;
+        if began.elapsed() > patience {
+            break;
         }
     }
+    // What was found stands, and the field looks at the rest by itself: to ask again would begin with the same units.
+    let (looked_at, left) = found.split_at(scanned);
+    if !left.is_empty() {
+        let ids = left.iter().take(MOST_LEFT).cloned().collect();
+        turn.deltas.push(Delta::Deferred { ids });
+    }
     let done: Vec<String> =
-        found.iter().filter(|id| turn.model.deferred.contains(*id)).cloned().collect();
+        looked_at.iter().filter(|id| turn.model.deferred.contains(*id)).cloned().collect();
     if !done.is_empty() {
         turn.deltas.push(Delta::Detected { ids: done });
     }
@@ -103,16 +107,21 @@ pub(crate) fn detect(turn: &mut Turn<'_>, mut params: Params<'_>) -> Done {
         let all = known.chain(added).filter(is_of).filter(|one| filter.takes(turn, one));
         all.map(answers::conflict).collect::<Result<_, _>>()?
     };
-    Ok((200, answer(all, scanned, new.len())))
+    Ok((200, answer(all, scanned, new.len(), !left.is_empty())))
 }
 
-fn answer(conflicts: Vec<Value>, scanned: usize, new: usize) -> Value {
+/// Returns the answer. One that leaves units for later says so as that of RECORD does.
+fn answer(conflicts: Vec<Value>, scanned: usize, new: usize, is_deferred: bool) -> Value {
     let coverage = object([("units_scanned", scanned.into()), ("new_conflicts_found", new.into())]);
-    object([
+    let mut answer = object([
         ("status", "ok".into()),
         ("conflicts", Value::Array(conflicts)),
         ("scan_coverage", coverage),
-    ])
+    ]);
+    if is_deferred && let Some(map) = answer.as_object_mut() {
+        map.insert("conflict_detection", "deferred");
+    }
+    answer
 }
 
 /// A filter of conflicts: each list that is not empty narrows.
