@@ -5,8 +5,9 @@
 //! share one flush, and nobody sees what a power cut could take back. What only reads shares the state with other readers.
 
 use parking_lot::{Mutex, RwLock, RwLockWriteGuard};
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
+use std::time::Duration;
 
 use omir_core::decode::Limits;
 use omir_core::json;
@@ -15,7 +16,7 @@ use omir_core::value::{Map, Value};
 use crate::claims::KnownClaims;
 use crate::clock::{Clock, LEAP, LEAP_OF_STRANGERS};
 use crate::envelope::Envelope;
-use crate::failure::{EPOCH_OVERFLOW, Failure, INVALID_ENVELOPE};
+use crate::failure::{self, EPOCH_OVERFLOW, Failure, INVALID_ENVELOPE};
 use crate::fingerprint;
 use crate::log::{Delta, Entry, Read};
 use crate::model::Model;
@@ -34,6 +35,10 @@ const MOST_BYTES: usize = 256 << 10;
 const BUSY: usize = 32;
 /// Deferred units that are looked at between two transactions.
 const DEFERRED_AT_ONCE: usize = 8;
+/// Bytes of the payloads that wait, for one message may be as large as a payload of the daemon. More is refused.
+const MOST_WAITING_BYTES: usize = 16 << 20;
+/// The time after which a full row may have room again.
+const PAUSE: Duration = Duration::from_secs(1);
 /// Reads that wait for a change to be written with it.
 const MOST_READS: usize = 64;
 /// The name that the field has where it does something by itself.
@@ -47,6 +52,15 @@ struct Waiting {
     envelope: Envelope,
     who: Who,
     answered: Answered,
+    /// About the bytes that its payload takes.
+    bytes: usize,
+}
+
+/// The operations that wait.
+#[derive(Default)]
+struct Row {
+    waiting: VecDeque<Waiting>,
+    bytes: usize,
 }
 
 /// The state.
@@ -65,7 +79,7 @@ pub(crate) struct Field {
     state: RwLock<State>,
     clock: Mutex<Clock>,
     known: KnownClaims,
-    row: Mutex<Vec<Waiting>>,
+    row: Mutex<Row>,
     /// Held by the one who decides.
     deciding: Mutex<()>,
     reads: Mutex<Vec<Read>>,
@@ -89,11 +103,30 @@ impl Field {
     /// Works on an operation that may change something, or leaves it to the thread that decides already: then the answer comes on
     /// that thread, and this one is free for others.
     pub(crate) fn change(self: &Arc<Self>, envelope: Envelope, who: Who, answered: Answered) {
-        self.row.lock().push(Waiting { envelope, who, answered });
+        let bytes = weight(&envelope.payload);
+        let full = {
+            let mut row = self.row.lock();
+            // One alone is taken whatever its size: the transport has a bound of its own.
+            if row.waiting.is_empty() || row.bytes.saturating_add(bytes) <= MOST_WAITING_BYTES {
+                row.bytes = row.bytes.saturating_add(bytes);
+                row.waiting.push_back(Waiting { envelope, who, answered, bytes });
+                None
+            } else {
+                Some((answered, row.waiting.len()))
+            }
+        };
+        if let Some((answered, count)) = full {
+            let message =
+                format!("{count} operations wait for the field, as many as it has room for");
+            return answered(Err(Failure {
+                retry_after: Some(PAUSE),
+                ..Failure::new(&failure::BUSY, message)
+            }));
+        }
         // What was left while the one who decides was about to stop is met by its last look at the row.
-        while !self.row.lock().is_empty() {
+        while !self.row.lock().waiting.is_empty() {
             let Some(_deciding) = self.deciding.try_lock() else { return };
-            let waiting = self.row.lock().len();
+            let waiting = self.row.lock().waiting.len();
             if self.decide_about(waiting) && self.leave_the_rest() {
                 return;
             }
@@ -107,7 +140,7 @@ impl Field {
             let deciding = field.deciding.lock();
             field.decide_about(usize::MAX);
             drop(deciding);
-            if field.row.lock().is_empty() {
+            if field.row.lock().waiting.is_empty() {
                 return;
             }
         };
@@ -122,7 +155,7 @@ impl Field {
             let is_all_detected =
                 state.is_stale || !state.is_loaded || state.model.deferred.is_empty();
             if left == 0 {
-                return !is_all_detected || !self.row.lock().is_empty();
+                return !is_all_detected || !self.row.lock().waiting.is_empty();
             }
             let (batch, is_busy) = self.next_batch();
             if batch.is_empty() {
@@ -207,6 +240,12 @@ impl Field {
             drop(state);
             self.refresh(&mut self.write())?;
         }
+    }
+
+    /// Keeps everybody from deciding, so that what is asked waits.
+    #[cfg(test)]
+    pub(crate) fn hold(&self) -> parking_lot::MutexGuard<'_, ()> {
+        self.deciding.lock()
     }
 
     fn view<'s>(
@@ -298,16 +337,17 @@ impl Field {
     /// Takes the next operations out of the row.
     fn next_batch(&self) -> (Vec<Waiting>, bool) {
         let mut row = self.row.lock();
-        let is_busy = row.len() > BUSY;
+        let is_busy = row.waiting.len() > BUSY;
         let (mut count, mut bytes) = (0, 0);
-        for waiting in row.iter().take(MOST_AT_ONCE) {
-            bytes += weight(&waiting.envelope.payload);
-            if count > 0 && bytes > MOST_BYTES {
+        for waiting in row.waiting.iter().take(MOST_AT_ONCE) {
+            if count > 0 && bytes + waiting.bytes > MOST_BYTES {
                 break;
             }
+            bytes += waiting.bytes;
             count += 1;
         }
-        (row.drain(..count).collect(), is_busy)
+        row.bytes = row.bytes.saturating_sub(bytes);
+        (row.waiting.drain(..count).collect(), is_busy)
     }
 
     /// Decides about operations in their order, writes what they change, and returns the answers.
@@ -324,7 +364,7 @@ impl Field {
         let mut pending: HashMap<String, Unit> = HashMap::new();
         // The answers, and if each stands for an entry.
         let mut answers: Vec<(Answered, Done, bool)> = Vec::new();
-        for Waiting { envelope, who, answered } in waiting {
+        for Waiting { envelope, who, answered, .. } in waiting {
             let before = batch.entries.len();
             let done = self.one(state, &envelope, &who, is_busy, &mut batch, &mut pending);
             // One that was answered before stands for an entry as well, which may be of this batch.
@@ -537,12 +577,13 @@ fn overflow(received: u64) -> Failure {
 /// Returns about the bytes that a payload takes.
 fn weight(payload: &Map) -> usize {
     fn of(value: &Value) -> usize {
-        match value {
-            Value::Text(text) => text.len() + 8,
-            Value::Array(all) => all.iter().map(of).sum::<usize>() + 8,
-            Value::Object(map) => map.iter().map(|(name, one)| name.len() + of(one)).sum(),
-            _ => 8,
-        }
+        let inside: usize = match value {
+            Value::Text(text) => text.len(),
+            Value::Array(all) => all.iter().map(of).sum(),
+            Value::Object(map) => weight(map),
+            _ => 0,
+        };
+        size_of::<Value>() + inside
     }
     payload.iter().map(|(name, one)| name.len() + of(one)).sum()
 }

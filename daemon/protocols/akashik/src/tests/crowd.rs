@@ -63,3 +63,39 @@ fn a_crowd_loses_nothing_and_conflicts_are_found_behind_it() {
     let found = list(&found, "/conflicts").len();
     assert_eq!(found, AGENTS * UNITS / 2);
 }
+
+/// A row of large messages is as large as it may be, and those in it are answered.
+#[test]
+fn a_row_that_is_full_is_busy() {
+    let rig = Rig::new();
+    rig.join(&["a"]);
+    let field = rig.akashik.field(None);
+    let deciding = field.hold();
+    let (tell, told) = mpsc::channel();
+    let large = unit(&"x".repeat(1000 << 10), "");
+    for _ in 0..20 {
+        let body = rig.message("a", "RECORD", None, &large);
+        let incoming = Incoming { bytes: body.len(), ..Incoming::default() };
+        let admitted = rig.router.admit(&with(4), &MESSAGE, incoming).unwrap();
+        let message = Message {
+            body: body.into_bytes(),
+            parameters: Vec::new(),
+            request_id: None,
+            trace_id: None,
+            began: Instant::now(),
+        };
+        let tell = tell.clone();
+        rig.akashik.answer(admitted, message, Box::new(move |answer| tell.send(answer).unwrap()));
+    }
+    let refused: Vec<Response> = told.try_iter().collect();
+    assert!((2..6).contains(&refused.len()), "{}", refused.len());
+    for answer in &refused {
+        assert_eq!((answer.status, text(&value(&answer.body), "/code")), (503, "BUSY"));
+        assert!(answer.retry_after.is_some());
+    }
+    drop(deciding);
+    // The next one decides about all that wait, and there is room again.
+    rig.record("a", "The lift works.", "");
+    let rest = (0..20 - refused.len()).map(|_| told.recv_timeout(Duration::from_secs(60)).unwrap());
+    assert!(rest.map(|answer| answer.status).all(|status| status == 413 || status == 400));
+}
