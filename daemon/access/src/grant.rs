@@ -4,7 +4,7 @@ use std::fmt;
 
 use omir_core::instant::Timestamp;
 use omir_core::value::{Map, Value};
-use omird_router::Scope;
+use omird_router::{DEFAULT_TENANT, Scope};
 use serde::{Deserialize, Serialize};
 
 use crate::secret::Secret;
@@ -24,8 +24,6 @@ pub(crate) const MANIFESTO_AUTHORITY: &str = "manifesto:authority";
 const MANIFESTO_ACTOR: &str = "manifesto:actor";
 /// The scopes of the robot's owner begin so; they see all tenants.
 const OF_OWNER: &str = "omir:";
-/// The tenant of a token that names none.
-pub const DEFAULT_TENANT: &str = "default";
 
 /// The rights that a token grants, and their holder.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]

@@ -9,13 +9,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jsonwebtoken::Validation;
-use omird_router::{Caller, Scope, Scopes, Unauthenticated};
+use omird_router::{Caller, DEFAULT_TENANT, Scope, Scopes, Unauthenticated};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
 pub use self::keys::{InvalidKey, JwtKey};
-use crate::grant::{self, DEFAULT_TENANT, Grant};
+use crate::grant::{self, Grant};
 
 /// Seconds that the clock of whoever made a JWT may be ahead of the daemon's.
 const AHEAD: f64 = 60.0;

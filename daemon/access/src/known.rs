@@ -4,14 +4,14 @@ use std::io::{self, ErrorKind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use omird_router::{Bounds, Caller, Rate, Scope, Scopes, Unauthenticated};
+use omird_router::{Bounds, Caller, DEFAULT_TENANT, Rate, Scope, Scopes, Unauthenticated};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use rustix::io::Errno;
 use subtle::ConstantTimeEq as _;
 
 use crate::clock::Clock;
 use crate::file::{Record, Stamp, TokenError, TokenStore, Unreadable};
-use crate::grant::{self, DEFAULT_TENANT};
+use crate::grant;
 use crate::secret::{Digest, Secret};
 
 /// A change of the files beside the daemon is in force after this at most.

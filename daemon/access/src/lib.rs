@@ -38,7 +38,7 @@ pub use self::expiry::expiry;
 pub use self::file::{
     LOCAL, LOCAL_NAME, Record, TokenError, TokenStore, Unreadable, parse as parse_tokens,
 };
-pub use self::grant::{DEFAULT_TENANT, Grant, InvalidGrant, is_name};
+pub use self::grant::{Grant, InvalidGrant, is_name};
 pub use self::jwt::{InvalidKey, JwtKey, JwtSettings};
 use self::known::{Bearer, Known};
 pub use self::secret::{PREFIX, Secret};

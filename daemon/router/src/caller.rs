@@ -5,6 +5,8 @@ use std::sync::Arc;
 use super::method::{Method, Payload, Rate, Scope};
 use super::refusal::{Refusal, Remedy, Size};
 
+/// The tenant of callers whose token names none. Names in the store that are made of a tenant hold it: it never changes.
+pub const DEFAULT_TENANT: &str = "default";
 /// The name of a caller whom nobody knows.
 const UNKNOWN: &str = "?";
 
@@ -15,7 +17,8 @@ pub struct Caller {
     pub name: Arc<str>,
     /// The way in, for audit lines and counts: `zenoh`, `http`, `socket`, `serial`, `ros2`, `mcp`.
     pub transport: &'static str,
-    /// The part of the memory that is the caller's, for protocols that keep several apart; `None` is tenant `default`.
+    /// The part of the memory that is the caller's, for protocols that keep several apart; `None` is [`DEFAULT_TENANT`], which
+    /// never stands here.
     pub tenant: Option<Arc<str>>,
     /// The agents it speaks as, the first one where a protocol knows one; empty: whom the message names.
     pub agents: Arc<[Arc<str>]>,
@@ -46,6 +49,11 @@ impl Caller {
     /// Returns true if nobody knows who it is.
     pub fn is_unknown(&self) -> bool {
         &*self.name == UNKNOWN
+    }
+
+    /// Returns the name of the caller's tenant.
+    pub fn tenant_name(&self) -> &str {
+        self.tenant.as_deref().unwrap_or(DEFAULT_TENANT)
     }
 
     /// Returns a caller of that name that may do everything: somebody else, such as the network, decided who gets here.

@@ -37,7 +37,7 @@ use parking_lot::Mutex;
 
 pub use self::admitted::Admitted;
 pub use self::audit::{AUDIT, AuditLine, MOST_NAMED, RequestOutcome, Sink, Touched, Weight};
-pub use self::caller::{Bounds, Caller, DecodedBounds, Scopes};
+pub use self::caller::{Bounds, Caller, DEFAULT_TENANT, DecodedBounds, Scopes};
 pub use self::exchange::{
     Announcement, Count, Denial, Denied, Description, ERROR, Exchange, Listener, Message, Reply,
     Response,

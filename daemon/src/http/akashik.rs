@@ -124,7 +124,7 @@ impl Notifications {
     ) -> Self {
         let (queue, waiting) = mpsc::channel(MOST_WAITING);
         let missed = Arc::new(AtomicBool::new(false));
-        let tenant: Arc<str> = caller.tenant.clone().unwrap_or_else(|| "default".into());
+        let tenant: Arc<str> = caller.tenant_name().into();
         let flag = missed.clone();
         let listening = context.protocols.akashik.pushes().listen(move |push| {
             if push.agent_id == agent

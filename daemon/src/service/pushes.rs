@@ -5,6 +5,7 @@ use std::thread::JoinHandle;
 use crossbeam_channel::{Receiver, TrySendError, bounded};
 use omir_core::value::{Map, Value};
 use omird_access::Access;
+use omird_router::DEFAULT_TENANT;
 use zenoh::Wait;
 use zenoh::bytes::Encoding;
 
@@ -15,8 +16,6 @@ use crate::protocols::akashik::{Akashik, Listening, Push};
 const NO_SESSION: &str = "-";
 /// Notifications that wait for the network.
 const MOST_WAITING: usize = 8192;
-/// Only what is of this tenant goes out: keys are everybody's.
-const TENANT: &str = "default";
 
 /// Carries notifications until it is dropped.
 pub(super) struct Pushing {
@@ -47,7 +46,8 @@ impl Pushing {
     ) -> std::io::Result<Self> {
         let (queue, waiting) = bounded::<Push>(MOST_WAITING);
         let listening = akashik.pushes().listen(move |push| {
-            if &*push.tenant == TENANT
+            // What is of another tenant does not go out: keys are everybody's.
+            if &*push.tenant == DEFAULT_TENANT
                 && let Err(TrySendError::Full(push)) = queue.try_send(push.clone())
             {
                 tracing::warn!(

@@ -8,7 +8,8 @@ use omir_core::json;
 use omir_core::value::Value;
 use omird_engine::Engine;
 use omird_router::{
-    Admitted, Caller, Denied, Description, Exchange, Message, Method, Parts, Reply, Response, Scope,
+    Admitted, Caller, DEFAULT_TENANT, Denied, Description, Exchange, Message, Method, Parts, Reply,
+    Response, Scope,
 };
 use parking_lot::Mutex;
 
@@ -21,7 +22,6 @@ use crate::field::Field;
 use crate::log::object;
 use crate::meaning;
 use crate::methods::{self, AGENTS, AKASHIK, CONFLICTS, MESSAGE, STATUS, UNIT, UNKNOWN};
-use crate::names::DEFAULT_TENANT;
 use crate::push::Pushes;
 use crate::rights::{self, Act, OPERATOR, STANDARD, Viewer};
 use crate::store::Store;

@@ -2,12 +2,11 @@
 
 pub(crate) use omir_core::hex::encode as hex;
 use omir_core::reference::{Id, Ref, ResourceType, check_id};
+use omird_router::DEFAULT_TENANT;
 use sha2::{Digest, Sha256};
 
 use crate::failure::Failure;
 
-/// The tenant whose ids are names as they are.
-pub(crate) const DEFAULT_TENANT: &str = "default";
 /// Longest id that is a name as it is.
 const LONGEST: usize = 96;
 

@@ -27,6 +27,7 @@ use omir_core::number::Number;
 use omir_core::reference::{Ref, ResourceType};
 use omir_core::value::{Map, Value, from_value, to_value};
 use omird_engine::{Change, Encoding, Engine, Order, Precondition, Query, ScorePart};
+use omird_router::DEFAULT_TENANT;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -37,7 +38,7 @@ use crate::fingerprint;
 use crate::log::{Delta, Entry, Read};
 use crate::meaning;
 use crate::model::Model;
-use crate::names::{self, DEFAULT_TENANT, Sort};
+use crate::names::{self, Sort};
 use crate::turn::{Agreement, Contents, RobotMemory};
 use crate::types::{Conflict, Intent, Source, Unit};
 use crate::words::{MemoryType, Mode, UnitStatus};

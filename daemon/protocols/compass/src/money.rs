@@ -7,10 +7,11 @@
 use omir_core::model::Tier;
 use omir_core::value::{Map, Value};
 use omird_engine::Engine;
+use omird_router::DEFAULT_TENANT;
 use parking_lot::Mutex;
 
 use crate::failure::Failure;
-use crate::names::{DEFAULT_TENANT, Sort};
+use crate::names::Sort;
 use crate::settings::Settings;
 use crate::state::Budget;
 use crate::store::{Batch, Kept, Shape, Store, retried};

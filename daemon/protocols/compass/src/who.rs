@@ -6,7 +6,6 @@ use omir_core::value::{Map, Value};
 use omird_router::{Caller, Scope};
 
 use crate::failure::Failure;
-use crate::names::DEFAULT_TENANT;
 use crate::params::Params;
 
 /// Own memories.
@@ -65,7 +64,7 @@ impl Who {
     /// Returns who asks by a caller and a request.
     pub(crate) fn new(caller: &Caller, context: Conversation) -> Self {
         Self {
-            tenant: caller.tenant.as_deref().unwrap_or(DEFAULT_TENANT).to_owned(),
+            tenant: caller.tenant_name().to_owned(),
             agents: caller.agents.clone(),
             is_ace: caller.scopes.hold(ACE),
             is_operator: caller.scopes.hold(OPERATOR),

@@ -14,9 +14,6 @@ pub(crate) use omir_core::hex::encode as hex;
 use omir_core::reference::{Id, Ref, ResourceType};
 use sha2::{Digest as _, Sha256};
 
-/// The tenant of callers whose token names none.
-pub(crate) const DEFAULT_TENANT: &str = "default";
-
 /// The domain of an experience that states none: it matches every domain.
 pub(crate) const ANY_DOMAIN: &str = "any";
 
@@ -151,6 +148,8 @@ impl Tenant {
 
 #[cfg(test)]
 mod tests {
+    use omird_router::DEFAULT_TENANT;
+
     use super::*;
 
     #[test]

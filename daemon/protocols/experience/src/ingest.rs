@@ -114,8 +114,8 @@ impl CheckedRecord {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ids::DEFAULT_TENANT;
     use crate::testing::record;
+    use omird_router::DEFAULT_TENANT;
 
     fn checked(value: &Value) -> Result<Report, Rejected> {
         let body = json::to_string(value);

@@ -6,7 +6,7 @@ use omird_router::{Caller, Message, Method};
 
 use crate::answers::header_value;
 use crate::check::Fault;
-use crate::ids::{DEFAULT_TENANT, Tenant};
+use crate::ids::Tenant;
 use crate::methods::{HINTS, MOST_METRES, RECORD};
 use crate::service::Service;
 
@@ -17,7 +17,7 @@ const LONGEST_FRAME: usize = 256;
 
 /// Returns the tenant that the caller belongs to.
 pub(crate) fn tenant(caller: &Caller) -> Tenant {
-    Tenant::new(caller.tenant.as_deref().unwrap_or(DEFAULT_TENANT))
+    Tenant::new(caller.tenant_name())
 }
 
 /// Returns the id that the answer bears in its header: that of the message, else that which came beside it, else a new one.

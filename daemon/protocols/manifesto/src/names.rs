@@ -4,16 +4,16 @@
 pub(crate) use omir_core::hex::encode as hex;
 use omir_core::reference::{Id, Ref, ResourceType};
 use omird_engine::{Code, Error};
+use omird_router::DEFAULT_TENANT;
 use sha2::{Digest as _, Sha256};
 
 /// Ids of ours begin so.
 pub(crate) const OURS: &str = "mm.";
-const DEFAULT_TENANT: &str = "default";
 
 /// Returns the Episode that holds a World.
 pub(crate) fn world(tenant: Option<&str>, world_id: &str) -> Result<Ref, Error> {
     let mut hasher = Sha256::new();
-    if let Some(tenant) = tenant.filter(|tenant| *tenant != DEFAULT_TENANT) {
+    if let Some(tenant) = tenant {
         hasher.update(tenant);
         // No tenant's name has it.
         hasher.update([0]);
@@ -54,10 +54,7 @@ mod tests {
     #[test]
     fn the_id_of_a_world_is_that_of_the_vector() {
         let expected = "Episode/mm.w.0065abd009780926778f5e00851728b3";
-        assert_eq!(
-            (id(None, "w-1").as_str(), id(Some("default"), "w-1").as_str()),
-            (expected, expected)
-        );
+        assert_eq!(id(None, "w-1"), expected);
     }
 
     #[test]

@@ -6,9 +6,10 @@ use omir_core::cbor;
 use omir_core::decode::Limits;
 use omird_embedding::{Embedder, ModelName};
 use omird_engine::Encoding;
+use omird_router::DEFAULT_TENANT;
 
 use super::*;
-use crate::names::{DEFAULT_TENANT, Sort, name};
+use crate::names::{Sort, name};
 
 #[test]
 fn a_unit_is_recorded_and_found_by_others() {

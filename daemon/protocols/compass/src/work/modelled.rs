@@ -1,11 +1,13 @@
 //! A model's summary in the place of an extracted one: asked for, paid for, judged.
 
+use omird_router::DEFAULT_TENANT;
+
 use crate::call::Call;
 use crate::compress::{Compressed, Source};
 use crate::failure::Failure;
 use crate::model::{Question, Wish, judged, price};
 use crate::money::{NotReserved, dollars};
-use crate::names::{DEFAULT_TENANT, Sort, name};
+use crate::names::{Sort, name};
 use crate::signals::{Signal, SignalType};
 use crate::state::Task;
 use crate::store::Store;
