@@ -7,6 +7,7 @@
   exports at most so many names. `unreachable_pub` keeps the rest from being `pub`. Lower the numbers when they fall.
 - No import circle between the top modules of a crate.
 - No import circle of more than three files in the engine.
+- No error that is a text: `Result<_, String>` in the code of TYPED_ERRORS, tests left out. Nobody can branch on a text.
 
 Imports are the paths that begin with `crate`, `super` or `self` in code that is no test; what a module only hands on
 (`pub use`) counts for those who take it.
@@ -58,6 +59,8 @@ API = {
 # The transports that hold no engine. Those of Zenoh and ROS have one, for what the daemon announces by itself.
 WITHOUT_ENGINE = ["daemon/src/mcp", "daemon/src/serial"]
 MOST_FILES = 3
+# The folders whose errors are types.
+TYPED_ERRORS = ["core-nostd/src", "daemon", "ros2/src", "tools/src"]
 
 
 def forbidden_dependencies():
@@ -111,6 +114,41 @@ def without_tests(text):
     text = re.sub(r"#\[cfg\(test\)\]\s*(pub(\([^)]*\))? )?(use|mod) [^;]*;", "", text)
     text = re.sub(r"//[^\n]*", "", text)
     return re.sub(r'"(\\.|[^"\\])*"', '""', text)
+
+
+def arguments(text, begin):
+    """The types between the brackets that open before a place: `Result<` gives what is written up to its `>`."""
+    depth, found = 0, [""]
+    for before, char in zip(text[begin - 1 :], text[begin:]):
+        if char == ">" and before != "-":
+            if depth == 0:
+                return [one.strip() for one in found if one.strip()]
+            depth -= 1
+        depth += char in "<([{"
+        depth -= char in ")]}"
+        if char == "," and depth == 0:
+            found.append("")
+        else:
+            found[-1] += char
+    return found
+
+
+def errors_that_are_texts():
+    for folder in TYPED_ERRORS:
+        files = [file for file in sorted((ROOT / folder).rglob("*.rs")) if "target" not in file.parts]
+        tests = set()
+        for file in files:
+            base = file.parent if file.stem in ("lib", "main", "mod") else file.with_suffix("")
+            for name in re.findall(r"#\[cfg\(test\)\]\s*mod (\w+);", file.read_text()):
+                tests |= {base / f"{name}.rs", base / name}
+        for file in files:
+            parts = file.relative_to(ROOT).with_suffix("").parts
+            if any(re.fullmatch(r"(\w+_)?tests?|testing|benches|examples", part) for part in parts) or tests & {file, *file.parents}:
+                continue
+            text = without_tests(file.read_text())
+            for found in re.finditer(r"\bResult<", text):
+                if arguments(text, found.end())[1:] == ["String"]:
+                    yield f"{file.relative_to(ROOT)} has a Result<_, String>: name what may go wrong in a type"
 
 
 def flatten(tree, prefix=()):
@@ -237,7 +275,7 @@ def found_circles():
 
 def main():
     sys.setrecursionlimit(10_000)
-    wrong = [*forbidden_dependencies(), *engines_of_transports(), *wide_apis()]
+    wrong = [*forbidden_dependencies(), *engines_of_transports(), *wide_apis(), *errors_that_are_texts()]
     wrong += [f"an import circle: {line}" for line in found_circles()]
     print("\n".join(wrong) or "the walls stand")
     sys.exit(bool(wrong))

@@ -79,7 +79,10 @@ impl Given {
         let model = map.get("model").and_then(Value::as_str);
         let model =
             model.ok_or_else(|| fault("/valueJson/model", "expected the name of a model"))?;
-        check_name(model).map_err(|reason| fault("/valueJson/model", reason))?;
+        if !is_name(model) {
+            let reason = format!("the name of a model is 1 to {MAX_NAME} of A-Z a-z 0-9 . _ - / :");
+            return Err(fault("/valueJson/model", reason));
+        }
         let dims =
             map.get("dims").and_then(Value::as_u64).and_then(|dims| usize::try_from(dims).ok());
         let dims = dims.filter(|dims| (1..=MAX_DIMS).contains(dims)).ok_or_else(|| {
@@ -94,8 +97,9 @@ impl Given {
             (Some(text), None) => {
                 let at = "/valueJson/f32";
                 let numbers =
-                    floats(text.unwrap_or(""), dims).map_err(|reason| fault(at, reason))?;
-                Vector::of(&numbers).ok_or_else(|| fault(at, NO_DIRECTION))?
+                    floats(text.unwrap_or(""), dims).map_err(|why| fault(at, why.to_string()))?;
+                let vector = Vector::of(&numbers);
+                vector.ok_or_else(|| fault(at, VectorFault::NoDirection.to_string()))?
             }
             (None, Some(text)) => {
                 let at = "/valueJson/int8";
@@ -104,39 +108,75 @@ impl Given {
                     return Err(fault("/valueJson/scale", "expected a number above 0"));
                 }
                 let bytes =
-                    bytes(text.unwrap_or(""), dims, 1).map_err(|reason| fault(at, reason))?;
+                    bytes(text.unwrap_or(""), dims, 1).map_err(|why| fault(at, why.to_string()))?;
                 // -128 has no opposite; the integers are kept between -127 and 127.
                 let values = bytes.into_iter().map(|byte| byte.cast_signed().max(-127)).collect();
-                Vector::of_integers(values).ok_or_else(|| fault(at, NO_DIRECTION))?
+                let vector = Vector::of_integers(values);
+                vector.ok_or_else(|| fault(at, VectorFault::NoDirection.to_string()))?
             }
         };
         Ok(Self { model: model.to_owned(), vector })
     }
 }
 
-const NO_DIRECTION: &str = "expected finite numbers that are not all zero";
-
-/// Checks the name of a model.
-fn check_name(name: &str) -> Result<(), String> {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-/:".contains(c);
-    if (1..=MAX_NAME).contains(&name.len()) && name.chars().all(is_plain) {
-        return Ok(());
-    }
-    Err(format!("the name of a model is 1 to {MAX_NAME} of A-Z a-z 0-9 . _ - / :"))
+/// A text that is no vector, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum VectorFault {
+    /// Neither numbers nor base64 of as many bytes as floats take.
+    NoForm,
+    /// A part between two commas is no number.
+    NoNumber(String),
+    /// What looks like base64 is none.
+    NoBase64(base64::DecodeError),
+    /// The base64 is of another number of bytes.
+    Bytes {
+        /// Bytes that the numbers take.
+        expected: usize,
+        /// The numbers.
+        dims: usize,
+    },
+    /// It has more numbers than [`MAX_DIMS`].
+    TooLong,
+    /// All numbers are zero, or one is not finite.
+    NoDirection,
 }
 
-fn bytes(text: &str, dims: usize, each: usize) -> Result<Vec<u8>, String> {
+impl fmt::Display for VectorFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoForm => f.write_str("expected numbers with commas, or base64 of 32-bit floats"),
+            Self::NoNumber(part) => write!(f, "{part:?} is no number"),
+            Self::NoBase64(error) => write!(f, "it is no base64: {error}"),
+            Self::Bytes { expected, dims } => {
+                write!(f, "expected {expected} bytes in base64 for {dims} numbers")
+            }
+            Self::TooLong => write!(f, "it has more than {MAX_DIMS} numbers"),
+            Self::NoDirection => f.write_str("expected finite numbers that are not all zero"),
+        }
+    }
+}
+
+impl std::error::Error for VectorFault {}
+
+/// Returns true if a text may name a model.
+fn is_name(name: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-/:".contains(c);
+    (1..=MAX_NAME).contains(&name.len()) && name.chars().all(is_plain)
+}
+
+fn bytes(text: &str, dims: usize, each: usize) -> Result<Vec<u8>, VectorFault> {
     let expected = dims * each;
     // Before it is decoded: text of any length decodes to something.
     let bytes = (text.len() <= expected.div_ceil(3) * 4).then(|| BASE64.decode(text));
     match bytes {
         Some(Ok(bytes)) if bytes.len() == expected => Ok(bytes),
-        Some(Err(error)) => Err(format!("it is no base64: {error}")),
-        _ => Err(format!("expected {expected} bytes in base64 for {dims} numbers")),
+        Some(Err(error)) => Err(VectorFault::NoBase64(error)),
+        _ => Err(VectorFault::Bytes { expected, dims }),
     }
 }
 
-fn floats(text: &str, dims: usize) -> Result<Vec<f32>, String> {
+fn floats(text: &str, dims: usize) -> Result<Vec<f32>, VectorFault> {
     let bytes = bytes(text, dims, 4)?;
     Ok(bytes.as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect())
 }
@@ -145,26 +185,26 @@ fn floats(text: &str, dims: usize) -> Result<Vec<f32>, String> {
 ///
 /// # Errors
 /// If it is neither, too long, or has no direction.
-pub fn parse_vector(text: &str) -> Result<Vector, String> {
+pub fn parse_vector(text: &str) -> Result<Vector, VectorFault> {
     let text = text.trim();
     let numbers: Vec<f32> = if text.contains(',') {
         let numbers = text.split(',').take(MAX_DIMS + 1).map(|part| {
             let part = part.trim();
-            part.parse::<f32>().map_err(|_| format!("{part:?} is no number"))
+            part.parse::<f32>().map_err(|_| VectorFault::NoNumber(part.to_owned()))
         });
         numbers.collect::<Result<_, _>>()?
     } else {
         let length =
             text.trim_end_matches('=').len() / 4 * 3 + text.trim_end_matches('=').len() % 4 * 3 / 4;
         if length == 0 || !length.is_multiple_of(4) {
-            return Err("expected numbers with commas, or base64 of 32-bit floats".to_owned());
+            return Err(VectorFault::NoForm);
         }
         floats(text, length / 4)?
     };
     if numbers.len() > MAX_DIMS {
-        return Err(format!("it has more than {MAX_DIMS} numbers"));
+        return Err(VectorFault::TooLong);
     }
-    Vector::of(&numbers).ok_or_else(|| NO_DIRECTION.to_owned())
+    Vector::of(&numbers).ok_or(VectorFault::NoDirection)
 }
 
 #[cfg(test)]
@@ -221,6 +261,8 @@ mod tests {
         for text in ["", "a", "1,", "1,nan", "0,0", "inf,1", "AACAPwA=", "AACAfw=="] {
             assert!(parse_vector(text).is_err(), "{text}");
         }
-        assert!(parse_vector(&vec!["1"; MAX_DIMS + 1].join(",")).is_err());
+        let long = parse_vector(&vec!["1"; MAX_DIMS + 1].join(","));
+        assert_eq!(long, Err(VectorFault::TooLong));
+        assert_eq!(parse_vector("1,two").unwrap_err().to_string(), "\"two\" is no number");
     }
 }

@@ -20,10 +20,10 @@ mod wordpiece;
 
 pub use self::embedder::{Embedder, ModelName};
 pub use self::folder::ModelError;
-pub use self::given::{EMBEDDING_URL, Given, GivenFault, MAX_DIMS, parse_vector};
+pub use self::given::{EMBEDDING_URL, Given, GivenFault, MAX_DIMS, VectorFault, parse_vector};
 pub use self::hashed::Hashed;
 pub use self::model::StaticModel;
 #[cfg(feature = "onnx")]
-pub use self::onnx::OnnxModel;
+pub use self::onnx::{NotEncoded, OnnxModel};
 pub use self::usual::Usual;
 pub use self::vector::{Bits, Probe, Vector};

@@ -6,6 +6,7 @@
 //! | `tokenizer.json`, or `vocab.txt` | the tokens (WordPiece), with `[CLS]` and `[SEP]` |
 //! | `1_Pooling/config.json` | `pooling_mode_cls_token`, where the vector of the first token counts and not the mean; optional |
 
+use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
@@ -49,6 +50,32 @@ struct Pooling {
     #[serde(default)]
     pooling_mode_cls_token: bool,
 }
+
+/// A text that the network makes no vector of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum NotEncoded {
+    /// The network does not run; the reason is that of its runtime.
+    Run(String),
+    /// The output is no numbers.
+    NoNumbers,
+    /// The output has another shape than a vector for the text or for each token.
+    Shape(Vec<usize>),
+}
+
+impl fmt::Display for NotEncoded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Run(why) => write!(f, "it does not run: {why}"),
+            Self::NoNumbers => f.write_str("its output is no numbers"),
+            Self::Shape(shape) => {
+                write!(f, "its output has the shape {shape:?}, not a vector for each token")
+            }
+        }
+    }
+}
+
+impl std::error::Error for NotEncoded {}
 
 impl OnnxModel {
     /// Reads a folder, and makes a first vector, so that a model that does not run is found at the start.
@@ -117,7 +144,7 @@ impl OnnxModel {
             takes_first: pooling.pooling_mode_cls_token,
             options: RunOptions::default().with_thread_pool(threads),
         };
-        let first = model.encode("a memory").map_err(wrong)?;
+        let first = model.encode("a memory").map_err(|why| wrong(why.to_string()))?;
         if !(1..=MAX_DIMS).contains(&first.len()) {
             let message =
                 format!("its vectors have {} numbers; 1 to {MAX_DIMS} are read", first.len());
@@ -130,8 +157,8 @@ impl OnnxModel {
     /// Makes the vector of a text, of no certain length.
     ///
     /// # Errors
-    /// The reason for which the network does not run.
-    pub fn encode(&self, text: &str) -> Result<Vec<f32>, String> {
+    /// The network does not run on it, or what comes out is no vector.
+    pub fn encode(&self, text: &str) -> Result<Vec<f32>, NotEncoded> {
         let mut tokens = vec![self.marks.0 as i32];
         self.tokenizer.tokens_and_unknown(text, &mut |token| {
             tokens.push(token as i32);
@@ -140,7 +167,7 @@ impl OnnxModel {
         tokens.push(self.marks.1 as i32);
         let shape = [1, tokens.len()];
         let of = |numbers: Vec<i32>| {
-            Value::from_shape(&shape, numbers).map_err(|error| error.to_string())
+            Value::from_shape(&shape, numbers).map_err(|error| NotEncoded::Run(error.to_string()))
         };
         let mut inputs: Vec<(NodeId, ValueOrView<'_>)> = Vec::with_capacity(3);
         if let Some(mask) = self.inputs.mask {
@@ -152,18 +179,18 @@ impl OnnxModel {
         inputs.push((self.inputs.ids, of(tokens)?.into()));
         let run = || self.network.run(inputs, &[self.output], Some(self.options.clone()));
         let made = catch_unwind(AssertUnwindSafe(run))
-            .map_err(|_| "it does not run: its network does not fit its inputs".to_owned())?
-            .map_err(|error| format!("it does not run: {error}"))?;
+            .map_err(|_| NotEncoded::Run("its network does not fit its inputs".to_owned()))?
+            .map_err(|error| NotEncoded::Run(error.to_string()))?;
         let made: Option<Value> = made.into_iter().next();
         let Some(Value::FloatTensor(made)) = made else {
-            return Err("its output is no numbers".to_owned());
+            return Err(NotEncoded::NoNumbers);
         };
         let shape: Vec<usize> = made.shape().to_vec();
         let numbers = made.to_vec();
         match shape[..] {
             [1, _] => Ok(numbers),
             [1, rows, dims] if rows > 0 && dims > 0 => Ok(self.pooled(&numbers, rows, dims)),
-            _ => Err(format!("its output has the shape {shape:?}, not a vector for each token")),
+            _ => Err(NotEncoded::Shape(shape)),
         }
     }
 

@@ -20,7 +20,7 @@ use super::caller::{Asker, identify, nobody};
 use super::exchanges::sent;
 use super::omir::query_parameters;
 use crate::engine::{Code, Error};
-use crate::protocols::akashik::{EVENTS, Listening, Push};
+use crate::protocols::akashik::{EVENTS, Listening, NoListener, Push};
 use crate::router::{Admitted, Caller, Denial, Denied, Incoming, Message};
 
 /// Time without a notification after which the client is told that the daemon is there, and the token is looked at again.
@@ -89,7 +89,7 @@ async fn agent(
     let slot = context.work.slot().map_err(|error| (503, error))?;
     let (akashik, caller) = (context.protocols.akashik.clone(), caller.clone());
     let found = slot.work(move || akashik.listener(&caller, named.as_deref())).await;
-    let refused = |message| (403, Error::new(Code::Unauthorized, message));
+    let refused = |why: NoListener| (403, Error::new(Code::Unauthorized, why.to_string()));
     found.map_err(|error| (500, error))?.map_err(refused)
 }
 

@@ -5,12 +5,12 @@ use std::thread::JoinHandle;
 use crossbeam_channel::{Receiver, TrySendError, bounded};
 use omir_core::value::{Map, Value};
 use omird_access::Access;
-use omird_router::DEFAULT_TENANT;
 use zenoh::Wait;
 use zenoh::bytes::Encoding;
 
 use super::keys::Keys;
 use crate::protocols::akashik::{Akashik, Listening, Push};
+use crate::router::DEFAULT_TENANT;
 
 /// The chunk of a key for what is of no session.
 const NO_SESSION: &str = "-";

@@ -3,6 +3,8 @@
 use std::error::Error;
 use std::fmt;
 
+use crate::instant::BadTime;
+
 /// A value of an option that is refused.
 #[derive(Debug)]
 pub enum BadValue {
@@ -32,6 +34,8 @@ pub enum BadValue {
     Limit(String),
     /// `host:port` without a port.
     Port(String),
+    /// The text is no time, and names no memory.
+    Moment(BadTime),
     /// Another reader refuses it.
     Other(Box<dyn Error + Send + Sync>),
 }
@@ -63,6 +67,7 @@ impl fmt::Display for BadValue {
                 let host = text.split(':').next().unwrap_or_default();
                 write!(f, "`{text}` names no port from 0 to 65535; write it as in {host}:7448")
             }
+            Self::Moment(why) => write!(f, "{why}; a memory is written as Type/id"),
             Self::Other(why) => why.fmt(f),
         }
     }

@@ -385,16 +385,25 @@ pub enum Moment {
 }
 
 /// Reads a memory, as `Type/id`, or a time.
-pub(super) fn moment(text: &str) -> Result<Moment, String> {
+pub(super) fn moment(text: &str) -> Result<Moment, BadValue> {
     if text.contains('/') {
-        return text.parse().map(Moment::Of).map_err(|error| format!("{error}"));
+        return text.parse().map(Moment::Of).map_err(BadValue::other);
     }
-    text.parse().map(Moment::At).map_err(|error| format!("{error}; a memory is written as Type/id"))
+    text.parse().map(Moment::At).map_err(BadValue::Moment)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_moment_is_a_memory_or_a_time() {
+        assert!(matches!(moment("MemoryRecord/cup"), Ok(Moment::Of(_))));
+        assert!(matches!(moment("2026-11-25T20:15:00Z"), Ok(Moment::At(_))));
+        assert!(moment("Cup/1").is_err());
+        let error = moment("cup").unwrap_err().to_string();
+        assert!(error.ends_with("; a memory is written as Type/id"), "{error}");
+    }
 
     #[test]
     fn a_vector_is_read_from_the_line_and_from_a_file() {

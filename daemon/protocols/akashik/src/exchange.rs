@@ -1,6 +1,7 @@
 //! The protocol before a transport: a message read, its operation admitted by a row of its own, and handed to the field of its tenant.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -41,6 +42,33 @@ pub struct Akashik {
     /// The longest time that a DETECT looks for conflicts.
     pub(crate) patience: Duration,
 }
+
+/// The reason for which a caller gets no notifications.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum NoListener {
+    /// Neither the request nor the token names an agent.
+    Unnamed,
+    /// No agent of this id is registered.
+    NotRegistered(String),
+    /// The token may not speak as this agent.
+    NotSpokenFor(String),
+    /// The log of the field cannot be read.
+    Field(String),
+}
+
+impl fmt::Display for NoListener {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unnamed => f.write_str("agent_id is missing, and the token names no agent"),
+            Self::NotRegistered(id) => write!(f, "agent {id:?} is not registered"),
+            Self::NotSpokenFor(id) => write!(f, "this token does not speak as {id:?}"),
+            Self::Field(why) => f.write_str(why),
+        }
+    }
+}
+
+impl std::error::Error for NoListener {}
 
 /// Returns who asks, as far as a field decides by it.
 pub(crate) fn who(caller: &Caller) -> Who {
@@ -97,22 +125,22 @@ impl Akashik {
     /// Returns the agent that a caller listens as: the one it names, else the first of its token.
     ///
     /// # Errors
-    /// The token may not speak as it, or nobody is named. The text is for the client.
-    pub fn listener(&self, caller: &Caller, named: Option<&str>) -> Result<Arc<str>, String> {
+    /// The token may not speak as it, or nobody is named. The message is for the client.
+    pub fn listener(&self, caller: &Caller, named: Option<&str>) -> Result<Arc<str>, NoListener> {
         let who = who(caller);
         let id = named.map(str::to_owned).or_else(|| who.agents.first().cloned());
         let Some(id) = id else {
-            return Err("agent_id is missing, and the token names no agent".to_owned());
+            return Err(NoListener::Unnamed);
         };
         let ended =
             self.field(caller.tenant.as_deref()).look(|model, _, _| match model.agent(&id) {
-                None => Err(format!("agent {id:?} is not registered")),
+                None => Err(NoListener::NotRegistered(id.clone())),
                 Some(agent) if !who.may_name(&id) || !who.may_be(agent) => {
-                    Err(format!("this token does not speak as {id:?}"))
+                    Err(NoListener::NotSpokenFor(id.clone()))
                 }
                 Some(_) => Ok(Arc::from(id.as_str())),
             });
-        ended.unwrap_or_else(|failure| Err(failure.message))
+        ended.unwrap_or_else(|failure| Err(NoListener::Field(failure.message)))
     }
 
     /// Works on a message.

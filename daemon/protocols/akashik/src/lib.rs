@@ -44,6 +44,6 @@ mod types;
 mod words;
 mod work;
 
-pub use self::exchange::{Akashik, DESCRIPTION};
+pub use self::exchange::{Akashik, DESCRIPTION, NoListener};
 pub use self::methods::{AGENT, AGENTS, AKASHIK, CONFLICTS, EVENTS, MESSAGE, STATUS, UNIT};
 pub use self::push::{Listening, Push, Pushes};

@@ -5,11 +5,12 @@
 //! the input, contradicts nothing that the input does not, and is shorter than it.
 
 use std::cell::{Cell, RefCell};
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use omir_core::decode::Limits;
+use omir_core::decode::{DecodeError, Limits};
 use omir_core::json;
 use omir_core::value::{Map, Value};
 use omird_router::{ModelClient, ModelFault, Reached};
@@ -95,6 +96,28 @@ pub(crate) struct Silent {
     is_down: bool,
 }
 
+/// An answer that holds no summary.
+#[derive(Debug, Clone, PartialEq)]
+enum Unusable {
+    NoJson(DecodeError),
+    NoText,
+    Empty,
+    TooLong(usize),
+}
+
+impl fmt::Display for Unusable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoJson(error) => write!(f, "no JSON: {error}"),
+            Self::NoText => f.write_str("no text at /choices/0/message/content"),
+            Self::Empty => f.write_str("an empty text"),
+            Self::TooLong(bytes) => {
+                write!(f, "{bytes} bytes of text, more than {LONGEST_SUMMARY}")
+            }
+        }
+    }
+}
+
 impl Question {
     /// Asks for a summary of at most so many tokens. `None` if the texts are more than one request takes.
     pub(crate) fn of(settings: &Settings, sources: &[Source], budget: usize) -> Option<Self> {
@@ -135,16 +158,16 @@ impl Question {
     }
 
     /// Reads an answer.
-    fn read(&self, body: &[u8]) -> Result<Said, String> {
+    fn read(&self, body: &[u8]) -> Result<Said, Unusable> {
         let limits = Limits { max_bytes: usize::MAX, max_depth: 32, max_items: 10_000 };
-        let value = json::from_slice(body, &limits).map_err(|error| format!("no JSON: {error}"))?;
+        let value = json::from_slice(body, &limits).map_err(Unusable::NoJson)?;
         let text = value.pointer("/choices/0/message/content").and_then(Value::as_str);
-        let text = text.ok_or("no text at /choices/0/message/content")?.trim();
+        let text = text.ok_or(Unusable::NoText)?.trim();
         if text.is_empty() {
-            return Err("an empty text".to_owned());
+            return Err(Unusable::Empty);
         }
         if text.len() > LONGEST_SUMMARY {
-            return Err(format!("{} bytes of text", text.len()));
+            return Err(Unusable::TooLong(text.len()));
         }
         let used = |name: &str| value.pointer(&format!("/usage/{name}")).and_then(Value::as_u64);
         Ok(Said {
@@ -242,6 +265,32 @@ impl Model {
     }
 }
 
+/// A summary of a model that is not taken.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum NotTaken {
+    /// There is nothing to hold it against.
+    NoInput,
+    /// It contradicts itself or its input.
+    Contradicts,
+    /// This share of its words stands in the input.
+    NotGrounded(f64),
+    /// It has so many tokens.
+    TooLong(usize),
+}
+
+impl fmt::Display for NotTaken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoInput => f.write_str("its input says nothing"),
+            Self::Contradicts => f.write_str("it contradicts itself or its input"),
+            Self::NotGrounded(known) => {
+                write!(f, "of its words {:.0} % stand in the input", known * 100.0)
+            }
+            Self::TooLong(tokens) => write!(f, "{tokens} tokens are too many"),
+        }
+    }
+}
+
 /// Holds a model's text against its input, by the measures of any summary and some more.
 ///
 /// # Errors
@@ -251,21 +300,21 @@ pub(crate) fn judged(
     sources: &[Source],
     extracted: &Compressed,
     text: &str,
-) -> Result<Compressed, String> {
+) -> Result<Compressed, NotTaken> {
     let made = compress::compress(sources, 1.0, Some(text), settings.token_counter);
-    let mut made = made.map_err(|failure| failure.error.message)?;
+    let mut made = made.map_err(|_| NotTaken::NoInput)?;
     if made.coherence < COHERENT {
-        return Err("it contradicts itself or its input".to_owned());
+        return Err(NotTaken::Contradicts);
     }
     let said = StemSet::of(LANGUAGE, text);
     let all: Vec<&str> = sources.iter().map(|source| source.text.as_str()).collect();
     let known = said.contained_in(&StemSet::of(LANGUAGE, &all.join("\n")));
     if said.is_empty() || known < GROUNDED {
-        return Err(format!("of its words {:.0} % stand in the input", known * 100.0));
+        return Err(NotTaken::NotGrounded(known));
     }
     let most = extracted.output_tokens.max(ANSWERS.0) * 2;
     if made.output_tokens >= made.input_tokens || made.output_tokens > most {
-        return Err(format!("{} tokens are too many", made.output_tokens));
+        return Err(NotTaken::TooLong(made.output_tokens));
     }
     made.model = settings.compression_model.clone();
     Ok(made)

@@ -1,5 +1,6 @@
 //! An Akashik endpoint, over HTTP, over Zenoh, or both.
 
+use std::fmt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -9,7 +10,7 @@ use hyper::body::Incoming;
 use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST};
 use hyper::{Method, Request, Response};
 use hyper_util::rt::TokioIo;
-use omir_core::decode::Limits;
+use omir_core::decode::{DecodeError, Limits};
 use omir_core::json;
 use omir_core::value::Value;
 use zenoh::Wait as _;
@@ -123,36 +124,40 @@ impl Endpoint {
         }
     }
 
-    /// Opens a stream of notifications, does `work`, and returns the data of up to `most` events.
+    /// Opens a stream of notifications.
     ///
     /// # Errors
-    /// There is no such stream, or `work` fails.
-    pub(super) fn listen(
-        &self,
-        query: &str,
-        token: Option<&str>,
-        most: usize,
-        work: impl FnOnce() -> std::result::Result<(), String>,
-    ) -> std::result::Result<Vec<Value>, String> {
-        let http = self.http.as_ref().ok_or("there is no --url")?;
+    /// There is no such stream.
+    pub(super) fn open_events(&self, query: &str, token: Option<&str>) -> Result<Events<'_>> {
+        let http =
+            self.http.as_ref().ok_or_else(|| Error::Usage("there is no --url".to_owned()))?;
         let path = format!("events{query}");
-        let (sender, response) = http
-            .runtime
-            .block_on(http.open(Method::GET, &path, token, ""))
-            .map_err(|why| why.to_string())?;
+        let (sender, response) = http.runtime.block_on(http.open(Method::GET, &path, token, ""))?;
         if response.status() != hyper::StatusCode::OK {
-            return Err(format!("GET {path}: {}", response.status()));
+            return Err(http.lost(&format!("GET {path}: {}", response.status())));
         }
-        work()?;
-        let mut body = response.into_body();
+        Ok(Events { http, timeout: self.timeout, _sender: sender, body: response.into_body() })
+    }
+}
+
+/// A stream of notifications. It ends when it is dropped.
+pub(super) struct Events<'e> {
+    http: &'e Http,
+    timeout: Duration,
+    _sender: Sender,
+    body: Incoming,
+}
+
+impl Events<'_> {
+    /// Returns the data of the next events: so many, or those that came in time.
+    pub(super) fn next(mut self, most: usize) -> Vec<Value> {
         let mut text = String::new();
         let mut events = Vec::new();
-        let until = std::time::Instant::now() + self.timeout;
+        let until = Instant::now() + self.timeout;
         while events.len() < most {
-            let left = until.saturating_duration_since(std::time::Instant::now());
-            let frame =
-                http.runtime.block_on(async { tokio::time::timeout(left, body.frame()).await });
-            let Ok(Some(Ok(frame))) = frame else { break };
+            let left = until.saturating_duration_since(Instant::now());
+            let frame = async { tokio::time::timeout(left, self.body.frame()).await };
+            let Ok(Some(Ok(frame))) = self.http.runtime.block_on(frame) else { break };
             let Some(bytes) = frame.data_ref() else { continue };
             text.push_str(&String::from_utf8_lossy(bytes));
             while let Some((event, rest)) = text.split_once("\n\n") {
@@ -161,14 +166,23 @@ impl Endpoint {
                 text = rest.to_owned();
             }
         }
-        drop(sender);
-        Ok(events)
+        events
     }
 }
 
-fn decoded(bytes: &[u8]) -> std::result::Result<Value, String> {
+/// An answer that is no JSON.
+#[derive(Debug)]
+struct NoJson(DecodeError);
+
+impl fmt::Display for NoJson {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "no JSON comes back: {}", self.0)
+    }
+}
+
+fn decoded(bytes: &[u8]) -> std::result::Result<Value, NoJson> {
     let limits = Limits { max_bytes: MOST_BYTES, ..Limits::default() };
-    json::from_slice(bytes, &limits).map_err(|why| format!("no JSON comes back: {why}"))
+    json::from_slice(bytes, &limits).map_err(NoJson)
 }
 
 type Sender = hyper::client::conn::http1::SendRequest<Full<Bytes>>;

@@ -237,16 +237,22 @@ impl Probe {
         if is_done { Ok(()) } else { Err(Verdict::Undecided(format!("{command}: {status:?}"))) }
     }
 
-    /// Listens as an agent while `work` is done by it.
+    /// Listens as an agent while `work` is done.
     pub(super) fn heard(
         &self,
         agent: &str,
         most: usize,
-        work: impl FnOnce() -> std::result::Result<(), String>,
-    ) -> std::result::Result<Vec<Value>, String> {
+        work: impl FnOnce() -> Checked,
+    ) -> Checked<Vec<Value>> {
         let authority = self.agents.get(agent).copied().unwrap_or(4);
         let token = self.token(authority);
-        self.endpoint.listen(&format!("?agent_id={agent}"), token, most, work)
+        let events = self.endpoint.open_events(&format!("?agent_id={agent}"), token);
+        // The binding of push is not in the draft.
+        let events = events.map_err(|why| {
+            Verdict::Undecided(format!("no stream of events at events?agent_id=: {why}"))
+        })?;
+        work()?;
+        Ok(events.next(most))
     }
 }
 

@@ -151,13 +151,9 @@ pub(super) fn push(probe: &mut Probe) -> Checked {
     let message = probe.message(&a, "RECORD", None, payload.unwrap_or_default());
     let mut recorded = None;
     let heard = probe.heard(&b, 1, || {
-        let answer = probe.send(4, &message).map_err(|why| format!("{why:?}"))?;
+        let answer = probe.send(4, &message)?;
         recorded = text(&answer.value, "/memory_unit_id").ok();
         Ok(())
-    });
-    // The binding of push is not in the draft.
-    let heard = heard.map_err(|why| {
-        Verdict::Undecided(format!("no stream of events at events?agent_id=: {why}"))
     })?;
     let told = heard.first().ok_or_else(|| not("nothing was told within the time of --timeout"))?;
     expect(text(told, "/event")? == "memory.recorded", format!("{told}"))?;
