@@ -565,11 +565,7 @@ impl Contents for StoreView<'_> {
         self.store.patience
     }
 
-    fn ranked(
-        &self,
-        text: &str,
-        f: &mut dyn FnMut(&str, Agreement) -> ControlFlow<()>,
-    ) -> Result<(), Failure> {
+    fn ranked(&self, text: &str, f: &mut dyn FnMut(&str, Agreement)) -> Result<(), Failure> {
         let query = Query {
             text: Some(text.into()),
             by_meaning: true,
@@ -587,10 +583,10 @@ impl Contents for StoreView<'_> {
                 words: hit.part(ScorePart::Text).unwrap_or(0.0),
                 cosine: hit.part(ScorePart::Meaning).filter(|cosine| *cosine > 0.0),
             };
-            match unit_in(&hit.resource, &self.store.tenant) {
-                Ok(Some(unit)) => f(&unit.id, agreement),
-                _ => ControlFlow::Continue(()),
+            if let Ok(Some(unit)) = unit_in(&hit.resource, &self.store.tenant) {
+                f(&unit.id, agreement);
             }
+            ControlFlow::Continue(())
         })?;
         Ok(())
     }

@@ -1,6 +1,5 @@
 //! One operation being decided: what it sees, and what it changes.
 
-use std::ops::ControlFlow;
 use std::time::Duration;
 
 use omir_core::value::Value;
@@ -80,15 +79,11 @@ pub(crate) trait Contents {
     /// Returns the longest time that a DETECT looks for conflicts.
     fn patience(&self) -> Duration;
 
-    /// Calls `f` with the agreement of units with some words, best first.
+    /// Calls `f` with the agreement of units with some words: of the few hundred that agree best, in that order.
     ///
     /// # Errors
     /// The store cannot be searched.
-    fn ranked(
-        &self,
-        text: &str,
-        f: &mut dyn FnMut(&str, Agreement) -> ControlFlow<()>,
-    ) -> Result<(), Failure>;
+    fn ranked(&self, text: &str, f: &mut dyn FnMut(&str, Agreement)) -> Result<(), Failure>;
 
     /// Returns the robot's own memories that agree best with some words.
     ///

@@ -1,7 +1,6 @@
 //! ATTUNE: what matters to an agent now. The field decides, by many small reasons.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::ops::ControlFlow;
 
 use omir_core::value::{Map, Value};
 use omird_embedding::Probe;
@@ -27,8 +26,6 @@ const LEAST_SUMMARY: usize = 8;
 const MOST_UNITS: u64 = 1000;
 /// Most memories of the robot in an answer.
 const MOST_ROBOT: usize = 50;
-/// Units that words are looked for in.
-const MOST_RANKED: usize = 2000;
 
 /// The scope of an agent.
 pub(crate) struct Scope {
@@ -276,11 +273,6 @@ impl Ranks {
         let mut agreements = HashMap::new();
         turn.contents.ranked(query, &mut |id, agreement| {
             agreements.insert(id.to_owned(), agreement);
-            if agreements.len() < MOST_RANKED {
-                ControlFlow::Continue(())
-            } else {
-                ControlFlow::Break(())
-            }
         })?;
         let mut ranks = Self::bare(
             turn,

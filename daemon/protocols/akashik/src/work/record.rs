@@ -10,7 +10,7 @@ use crate::log::{Delta, object};
 use crate::machines::{CONFLICTS, ConflictCause, UNITS, UnitCause, next};
 use crate::model::pair;
 use crate::params::{LONGEST_ID, LONGEST_TEXT, Params};
-use crate::rights::Act;
+use crate::rights::{Act, STANDARD};
 use crate::turn::{Done, Turn};
 use crate::types::{Confidence, Conflict, Intent, Relation, Source, Unit};
 use crate::words::{ConflictType, Detection, MemoryType, Mode, RelationType, UnitStatus};
@@ -28,7 +28,7 @@ pub(crate) fn record(turn: &mut Turn<'_>, mut params: Params<'_>) -> Done {
     let new_unit = NewUnit::read(&mut params)?;
     params.finish()?;
     turn.may(if new_unit.mode == Mode::Draft { Act::RecordDraft } else { Act::RecordCommitted })?;
-    if turn.authority < 4 && ONLY_LOOK.contains(&sender.role.to_lowercase().as_str()) {
+    if turn.authority < STANDARD && ONLY_LOOK.contains(&sender.role.to_lowercase().as_str()) {
         let message =
             format!("role {:?} only looks: it records nothing, drafts neither", sender.role);
         return Err(Failure::new(&INSUFFICIENT_AUTHORITY, message));
