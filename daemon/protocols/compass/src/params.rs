@@ -4,6 +4,7 @@ use std::fmt;
 
 use omir_core::instant::Timestamp;
 use omir_core::model::Extension;
+use omir_core::pointer;
 use omir_core::spatial::{SPATIAL_POSE_URL, SpatialPose};
 use omir_core::value::{Map, Value};
 
@@ -33,7 +34,7 @@ impl<'a> Params<'a> {
 
     /// Returns the JSON Pointer of a parameter.
     pub(crate) fn path(&self, name: &str) -> String {
-        format!("{}/{}", self.at, name.replace('~', "~0").replace('/', "~1"))
+        pointer::join(&self.at, name)
     }
 
     /// Returns a parameter; `null` is as good as none.

@@ -4,6 +4,7 @@
 //! test holds both against each other. The first fault is named by its JSON Pointer (RFC 6901).
 
 use omir_core::instant::Timestamp;
+use omir_core::pointer;
 use omir_core::value::{Map, Value};
 
 /// The form of a value.
@@ -63,8 +64,7 @@ impl Fault {
 
     /// The same fault seen from the container that holds the value under `token`.
     fn inside(mut self, token: &str) -> Self {
-        let token = token.replace('~', "~0").replace('/', "~1");
-        self.path = format!("/{token}{}", self.path);
+        self.path = pointer::join("", token) + &self.path;
         self
     }
 }

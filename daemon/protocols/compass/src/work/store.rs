@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use omir_core::instant::Timestamp;
+use omir_core::pointer;
 use omir_core::spatial::SpatialPose;
 use omir_core::value::{Map, Value};
 use omird_text::{
@@ -150,8 +151,7 @@ pub(crate) fn stage_map(params: &mut Params<'_>) -> Result<BTreeMap<StageType, f
     let numbers = params.numbers("stage_relevance_map", 0.0, 1.0)?.unwrap_or_default();
     let of = |(name, share): (&str, f64)| {
         StageType::by_name(name).map(|stage| (stage, share)).ok_or_else(|| {
-            let path =
-                format!("/stage_relevance_map/{}", name.replace('~', "~0").replace('/', "~1"));
+            let path = pointer::join("/stage_relevance_map", name);
             Failure::params(path, format!("stage_relevance_map: {name:?} is no type of a stage"))
         })
     };
