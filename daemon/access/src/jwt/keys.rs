@@ -6,6 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use ed25519_dalek::VerifyingKey;
 use jsonwebtoken::{Algorithm, DecodingKey};
+use omir_core::hex;
 use sha2::{Digest as _, Sha256};
 
 /// RFC 8410, section 4: what stands before the 32 bytes of an Ed25519 key in a SubjectPublicKeyInfo.
@@ -122,10 +123,8 @@ fn public_bytes(text: &str) -> Option<[u8; 32]> {
         let der = STANDARD.decode(body).ok()?;
         return der.strip_prefix(&SPKI)?.try_into().ok();
     }
-    if text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        let byte = |at: usize| u8::from_str_radix(text.get(at..at + 2)?, 16).ok();
-        let bytes: Option<Vec<u8>> = (0..64).step_by(2).map(byte).collect();
-        return bytes?.try_into().ok();
+    if let Some(bytes) = hex::decode(text) {
+        return Some(bytes);
     }
     let text = text.trim_end_matches('=').replace('+', "-").replace('/', "_");
     URL_SAFE_NO_PAD.decode(text).ok()?.try_into().ok()
