@@ -152,6 +152,9 @@ pub(crate) struct StageNote {
     pub(crate) stage_type: StageType,
     pub(crate) began_at: String,
     pub(crate) is_completed: bool,
+    /// Tokens that its summary stood for when it was completed, so that the stage need not be read for them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) input_tokens: Option<u64>,
 }
 
 /// Settings of compression; what is not stated is as the agent, and then the configuration, has it.

@@ -138,6 +138,38 @@ fn a_stage_of_very_many_memories_can_be_completed() {
 }
 
 #[test]
+fn a_context_reads_the_past_stages_that_it_has_room_for() {
+    let rig = Rig::new();
+    let mut oldest = None;
+    for n in 0..12 {
+        rig.store(&format!("step {n} was done"));
+        let summary = format!(
+            "Part {n} of the work was done by the arm at the long table, as it was planned."
+        );
+        let params =
+            format!(r#"{{"task_id":"t1","summary":"{summary}","next_stage_type":"execution"}}"#);
+        let done = rig.ask("memory.complete_stage", &params);
+        oldest.get_or_insert(text(&done, "/stage/stage_id").to_owned());
+    }
+    let context = |more: &str| {
+        rig.ask("memory.get_context", &format!(r#"{{"task_id":"t1","level":"{more}}}"#))
+    };
+    let (small, whole) = (r#"stage","token_budget":64"#, r#"raw""#);
+    let before = [context(small), context(whole)];
+    assert!(
+        text(&before[0], "/context").contains("Part 11") && is(&before[0], "/sections/0/truncated")
+    );
+    // What is not read may be gone.
+    let oldest = format!("MemoryRecord/cm.{}", oldest.unwrap()).parse().unwrap();
+    rig.engine.execute(omird_engine::Change::Forget(vec![oldest])).unwrap();
+    for (before, after) in before.iter().zip([context(small), context(whole)]) {
+        assert_eq!(text(before, "/context"), text(&after, "/context"));
+        let ratio = |made| number(made, "/quality/compression_ratio");
+        assert_eq!(ratio(before), ratio(&after), "what is not read counts");
+    }
+}
+
+#[test]
 fn of_two_that_complete_a_stage_at_once_one_does() {
     let rig = Rig::new();
     for round in 0..5 {

@@ -158,7 +158,7 @@ pub(crate) fn made(
     let found = select(call, agent, task, &wanted)?;
     let mut draft = Draft::default();
     let (facts, history) = match task {
-        Some(task) => write_task(call, &mut draft, task, wish.level)?,
+        Some(task) => write_task(call, &mut draft, task, wish)?,
         None => {
             let contents = found.memories.iter().map(|one| &one.kept.record.content);
             (Vec::new(), contents.map(|content| call.settings.token_counter.count(content)).sum())
@@ -259,8 +259,9 @@ fn write_task(
     call: &Call<'_>,
     draft: &mut Draft,
     task: &Task,
-    level: Level,
+    wish: &Wish,
 ) -> Result<(Vec<String>, usize), Failure> {
+    let level = wish.level;
     let (with_task, with_stages) =
         (matches!(level, Level::Auto | Level::Task), matches!(level, Level::Auto | Level::Stage));
     if with_task {
@@ -277,15 +278,20 @@ fn write_task(
             draft.add(Section::Current, Worth::Stage, &stage.stage_summary);
         }
     }
-    let mut past: Vec<Stage> = Vec::new();
+    // The newest ones, until they alone are above the budget whatever the form: the others would be cut anyway.
+    let (mut told, most) = (0, wish.budget.saturating_mul(2));
     for note in task.stages.iter().rev().filter(|note| note.is_completed) {
-        past.push(current_stage(call, &note.stage_id)?.state);
-    }
-    for stage in &past {
+        let is_told = with_stages && told <= most;
+        if let Some(input) = note.input_tokens.filter(|_| !is_told) {
+            history += usize::try_from(input).unwrap_or(usize::MAX);
+            continue;
+        }
+        let stage: Stage = current_stage(call, &note.stage_id)?.state;
         let input = stage.metrics.last().map_or(0, |metric| metric.input_tokens);
         history += usize::try_from(input).unwrap_or(usize::MAX);
-        if with_stages && !stage.stage_summary.is_empty() {
+        if is_told && !stage.stage_summary.is_empty() {
             let text = format!("- {}: {}", stage.stage_type, stage.stage_summary);
+            told += call.settings.token_counter.count(&text);
             draft.add(Section::Past, Worth::Past, text);
         }
     }

@@ -102,8 +102,13 @@ impl Course {
         };
         let shape = shape_of_stage(call, batch, &stage)?;
         call.store.add(batch, Sort::Stage, &stage, &shape)?;
-        let note =
-            StageNote { stage_id: id.clone(), stage_type, began_at: at, is_completed: false };
+        let note = StageNote {
+            stage_id: id.clone(),
+            stage_type,
+            began_at: at,
+            is_completed: false,
+            input_tokens: None,
+        };
         self.task.stages.push(note);
         self.task.current_stage_id = Some(id.clone());
         self.is_changed = true;
@@ -168,6 +173,7 @@ impl Course {
         call.store.change(batch, &kept, &stage, &shape)?;
         for note in self.task.stages.iter_mut().filter(|note| note.stage_id == stage.stage_id) {
             note.is_completed = true;
+            note.input_tokens = metric.as_ref().map(|metric| metric.input_tokens);
         }
         self.task.current_stage_id = None;
         self.keep_facts(&stage.critical_facts);
