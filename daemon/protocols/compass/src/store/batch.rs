@@ -7,7 +7,7 @@ use omir_core::reference::Ref;
 use omir_core::value::Value;
 use omird_engine::{Change, Code, Effect, Encoding, Engine, Precondition, Receipt};
 
-use super::{Kept, Shape, Store, encode};
+use super::{Kept, Shape, Store, encode, shape};
 use crate::failure::Failure;
 use crate::names::Sort;
 use crate::state::{Memory, State};
@@ -122,6 +122,14 @@ impl Store {
         let name = Resource::from(kept.record.clone()).reference();
         batch.records.push((name.clone(), value, Precondition::Version(kept.version)));
         Ok(name)
+    }
+
+    /// Refuses the batch if a state has changed since it was read. Nothing is written for it: the engine keeps the version of a
+    /// record that comes as it is.
+    pub(crate) fn expect<S: State>(&self, batch: &mut Batch, kept: &Kept<S>) {
+        let name = Resource::from(kept.record.clone()).reference();
+        let value = shape::unchanged(&kept.record);
+        batch.records.push((name, value, Precondition::Version(kept.version)));
     }
 
     /// Writes a batch, and waits until it is durable.

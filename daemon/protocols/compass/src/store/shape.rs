@@ -81,6 +81,11 @@ impl Shape {
     }
 }
 
+/// Writes a record as it is.
+pub(super) fn unchanged(record: &MemoryRecord) -> Value {
+    finished(record.clone(), false)
+}
+
 /// Writes a record without what the engine keeps by itself: dates, versions, and accesses unless they are stated.
 fn finished(record: MemoryRecord, states_decay: bool) -> Value {
     let mut value = Resource::from(record).to_value();

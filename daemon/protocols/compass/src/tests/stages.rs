@@ -1,5 +1,6 @@
 //! Stages: begun, detected, completed, at every level of a context.
 
+use omir_core::space::Isometry3;
 use omird_engine::Encoding;
 
 use super::*;
@@ -189,6 +190,70 @@ fn of_two_that_complete_a_stage_at_once_one_does() {
         let progress = rig.ask("memory.get_task_progress", r#"{"task_id":"t1"}"#);
         assert_eq!(list(&progress, "/completed_stages").len(), round + 1);
     }
+}
+
+/// Transforms that ask something the first time a pose is wanted: a memory is decided about by then, and not written.
+struct Meanwhile(Mutex<Option<Box<dyn FnOnce() + Send>>>);
+
+impl omird_engine::Frames for Meanwhile {
+    fn fixed(
+        &self,
+        _: &str,
+    ) -> Result<Option<(String, Isometry3)>, Box<dyn std::error::Error + Send + Sync>> {
+        let ask = self.0.lock().unwrap().take();
+        ask.into_iter().for_each(|ask| ask());
+        Ok(None)
+    }
+}
+
+#[test]
+fn a_memory_goes_into_no_stage_that_was_completed_meanwhile() {
+    let rig =
+        Rig::with(Settings { robot_frame: Some("base_link".to_owned()), ..Settings::default() });
+    let first = rig.store("first a plan");
+    let ask = meanwhile(&rig, "memory.complete_stage", r#"{"task_id":"t1"}"#);
+    rig.engine.follow_frames(Arc::new(Meanwhile(Mutex::new(Some(ask)))));
+    let before = rig.engine.newest();
+    let second = rig.store("the wheels turn");
+    assert!(rig.engine.newest() > before + 1, "the stage was completed in between");
+    assert_ne!(text(&second, "/stage_id"), text(&first, "/stage_id"));
+    assert_eq!(text(&second, "/stage_type"), "execution");
+    // A condition is no write: the task is the version that the completion made.
+    let task = crate::names::name(crate::names::Sort::Task, "default", "t1").unwrap();
+    let version = rig.engine.live_version(&task);
+    rig.store("they turn still");
+    assert_eq!(rig.engine.live_version(&task), version);
+}
+
+#[test]
+fn a_memory_goes_into_no_task_that_ended_meanwhile() {
+    let rig =
+        Rig::with(Settings { robot_frame: Some("base_link".to_owned()), ..Settings::default() });
+    rig.store("first a plan");
+    let end = r#"{"task_id":"t1","task_status":"failed"}"#;
+    let ask = meanwhile(&rig, "memory.complete_stage", end);
+    rig.engine.follow_frames(Arc::new(Meanwhile(Mutex::new(Some(ask)))));
+    let late = r#"{"task_id":"t1","content":"too late"}"#;
+    assert_eq!(rig.fault("memory.store", late), -32002);
+}
+
+/// Returns a call of agent `a1` that another thread may make.
+fn meanwhile(rig: &Rig, method: &str, params: &str) -> Box<dyn FnOnce() + Send> {
+    let compass = rig.compass.clone();
+    let router = Router::new(Facts { most: 1 << 20, ..Facts::default() }, []);
+    let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#);
+    Box::new(move || {
+        let incoming = Incoming { bytes: body.len(), ..Incoming::default() };
+        let admitted = router.admit(&agent("a1"), &JSONRPC, incoming).unwrap();
+        let message = Message {
+            body: body.into_bytes(),
+            parameters: Vec::new(),
+            request_id: None,
+            trace_id: None,
+            began: Instant::now(),
+        };
+        compass.answer(admitted, message, Box::new(|answer| assert_eq!(answer.status, 200)));
+    })
 }
 
 #[test]

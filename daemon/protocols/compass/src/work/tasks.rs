@@ -256,7 +256,8 @@ impl Course {
         Ok(compress::in_force(call.settings, &self.task.compression, &agent, load))
     }
 
-    /// Adds the task to the write, if it has changed.
+    /// Adds the task to the write. One that has not changed is a condition alone: what was decided by it, such as the stage
+    /// of a memory, holds only while the task is as it was read.
     pub(crate) fn write(
         mut self,
         call: &Call<'_>,
@@ -264,6 +265,9 @@ impl Course {
         now: Timestamp,
     ) -> Result<Task, Failure> {
         if !self.is_changed {
+            if let Some(before) = &self.before {
+                call.store.expect(batch, before);
+            }
             return Ok(self.task);
         }
         self.task.updated_at = Store::stamp(now);
