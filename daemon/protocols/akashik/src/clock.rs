@@ -58,6 +58,11 @@ impl Clock {
         if epoch < self.leased { self.leased } else { epoch + LEASE }
     }
 
+    /// Takes back a lease that was not written. Epochs stay: one may have been answered.
+    pub(crate) fn lease_back(&mut self, leased: u64) {
+        self.leased = leased;
+    }
+
     /// Goes to an epoch under a lease that is durable.
     pub(crate) fn go_to(&mut self, epoch: u64, leased: u64) {
         self.now = self.now.max(epoch);

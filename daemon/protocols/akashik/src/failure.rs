@@ -113,6 +113,11 @@ impl Failure {
         Self::new(&INTERNAL_ERROR, message)
     }
 
+    /// Returns true if the store has refused a change: nothing of it was written, for certain.
+    pub(crate) fn is_refusal(&self) -> bool {
+        [&BUSY, &STORAGE_FULL, &TOO_LARGE, &UNAUTHORIZED].contains(&self.code)
+    }
+
     /// Returns the Error object.
     pub(crate) fn to_value(&self, operation: Option<&str>) -> Value {
         let mut map = Map::new();

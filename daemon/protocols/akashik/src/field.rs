@@ -16,7 +16,7 @@ use omir_core::value::{Map, Value};
 use crate::claims::KnownClaims;
 use crate::clock::{Clock, LEAP, LEAP_OF_STRANGERS};
 use crate::envelope::Envelope;
-use crate::failure::{self, EPOCH_OVERFLOW, Failure, INVALID_ENVELOPE};
+use crate::failure::{self, EPOCH_OVERFLOW, Failure, INVALID_ENVELOPE, TOO_LARGE};
 use crate::fingerprint;
 use crate::log::{Delta, Entry, Read};
 use crate::model::Model;
@@ -31,6 +31,10 @@ use crate::work::{self, detect};
 const MOST_AT_ONCE: usize = 64;
 /// Most bytes of their payloads.
 const MOST_BYTES: usize = 256 << 10;
+/// Bytes that the engine and the handles add to a record, at most.
+const BESIDE: usize = 8 << 10;
+/// The share of a transaction that is left to what comes after: one that has taken more is written as it is.
+const FULL: usize = 4;
 /// With more operations than these waiting, looking for conflicts is put off.
 const BUSY: usize = 32;
 /// Deferred units that are looked at between two transactions.
@@ -63,6 +67,16 @@ struct Row {
     bytes: usize,
 }
 
+impl Row {
+    /// Puts operations back before all others.
+    fn put_back(&mut self, waiting: impl DoubleEndedIterator<Item = Waiting>) {
+        for one in waiting.rev() {
+            self.bytes = self.bytes.saturating_add(one.bytes);
+            self.waiting.push_front(one);
+        }
+    }
+}
+
 /// The state.
 #[derive(Default)]
 struct State {
@@ -70,6 +84,31 @@ struct State {
     /// The store may know better: it is added up once more before anything else.
     is_stale: bool,
     is_loaded: bool,
+}
+
+/// The changes that are decided about together.
+#[derive(Default)]
+struct Deciding {
+    batch: Batch,
+    /// Units that are not written yet.
+    pending: HashMap<String, Unit>,
+    /// Bytes of its records.
+    bytes: usize,
+    /// The message of the last entry, which the model does not know yet.
+    unapplied: Option<u128>,
+    /// The model knows entries that are not written.
+    is_ahead: bool,
+}
+
+impl Deciding {
+    /// Tells the model of the last entry. That is put off until somebody needs it: where the store refuses the one operation
+    /// that came alone, nothing must be taken back.
+    fn apply(&mut self, model: &mut Model) {
+        if let (Some(key), Some(entry)) = (self.unapplied.take(), self.batch.entries.last()) {
+            model.apply(entry, Some(key), &mut |id| self.pending.get(id).cloned());
+            self.is_ahead = true;
+        }
+    }
 }
 
 /// A field.
@@ -323,12 +362,12 @@ impl Field {
             status: 200,
             reply: "null".to_owned(),
         };
-        state.model.apply(&entry, None, &mut |_| None);
         let batch = Batch { entries: vec![entry], reads: self.take_reads(), ..Batch::default() };
         if let Err(failure) = self.store.commit(&batch, &state.model) {
-            state.is_stale = true;
+            state.is_stale = !failure.is_refusal();
             return Err(failure);
         }
+        batch.entries.iter().for_each(|entry| state.model.apply(entry, None, &mut |_| None));
         self.clock.lock().go_to(epoch, lease);
         self.tell(state, &batch);
         Ok(())
@@ -360,25 +399,36 @@ impl Field {
         if let Err(failure) = self.refresh(state) {
             return waiting.into_iter().map(|one| (one.answered, Err(failure.clone()))).collect();
         }
-        let mut batch = Batch::default();
-        let mut pending: HashMap<String, Unit> = HashMap::new();
+        let leased = self.clock.lock().leased();
+        let mut deciding = Deciding::default();
         // The answers, and if each stands for an entry.
         let mut answers: Vec<(Answered, Done, bool)> = Vec::new();
-        for Waiting { envelope, who, answered, .. } in waiting {
-            let before = batch.entries.len();
-            let done = self.one(state, &envelope, &who, is_busy, &mut batch, &mut pending);
+        let mut waiting = waiting.into_iter();
+        while let Some(Waiting { envelope, who, answered, .. }) = waiting.next() {
+            let before = deciding.batch.entries.len();
+            let done = self.one(state, &envelope, &who, is_busy, &mut deciding);
             // One that was answered before stands for an entry as well, which may be of this batch.
-            let is_written = batch.entries.len() > before || done.as_ref().is_ok_and(|done| done.2);
+            let is_new = deciding.batch.entries.len() > before;
+            let is_written = is_new || done.as_ref().is_ok_and(|done| done.2);
             answers.push((answered, done.map(|(status, value, _)| (status, value)), is_written));
+            if deciding.bytes > self.most_bytes() / FULL {
+                // The rest goes first next time.
+                self.row.lock().put_back(waiting.by_ref());
+            }
         }
-        if batch.entries.is_empty() {
+        if deciding.batch.entries.is_empty() {
             return answers.into_iter().map(|(answered, done, _)| (answered, done)).collect();
         }
-        batch.reads = self.take_reads();
-        let written = self.store.commit(&batch, &state.model);
+        deciding.batch.reads = self.take_reads();
+        let written = self.store.commit(&deciding.batch, &state.model);
         match &written {
+            Err(failure) if failure.is_refusal() && !deciding.is_ahead => {
+                self.clock.lock().lease_back(leased);
+            }
             Err(_) => state.is_stale = true,
             Ok(()) => {
+                deciding.apply(&mut state.model);
+                let batch = &deciding.batch;
                 let purged = batch.entries.iter().flat_map(|entry| &entry.deltas);
                 let purged: Vec<String> = purged
                     .filter_map(|delta| match delta {
@@ -394,7 +444,7 @@ impl Field {
                         "purged units lie in the store still"
                     );
                 }
-                self.tell(state, &batch);
+                self.tell(state, batch);
             }
         }
         answers
@@ -413,11 +463,11 @@ impl Field {
         envelope: &Envelope,
         who: &Who,
         is_busy: bool,
-        batch: &mut Batch,
-        pending: &mut HashMap<String, Unit>,
+        deciding: &mut Deciding,
     ) -> Result<(u16, Value, bool), Failure> {
+        deciding.apply(&mut state.model);
         let key = message_key(&envelope.agent_id, &envelope.id);
-        let view = self.view(pending, &batch.entries);
+        let view = self.view(&deciding.pending, &deciding.batch.entries);
         if let Some(epoch) = state.model.messages.get(&key) {
             return answered_before(&view, *epoch, envelope, who);
         }
@@ -465,12 +515,59 @@ impl Field {
             status,
             reply: json::to_string(&reply),
         };
-        pending.extend(units.iter().map(|unit| (unit.id.clone(), unit.clone())));
-        state.model.apply(&entry, Some(key), &mut |id| pending.get(id).cloned());
-        batch.units.extend(units);
-        batch.entries.push(entry);
+        let bytes = match self.measured(&entry, &units) {
+            Ok(bytes) => bytes,
+            Err(failure) => {
+                self.note(envelope, epoch, &entry.at, &Err(failure.clone()));
+                return Err(failure);
+            }
+        };
+        deciding.bytes += bytes;
+        deciding.pending.extend(units.iter().map(|unit| (unit.id.clone(), unit.clone())));
+        deciding.batch.units.extend(units);
+        deciding.batch.entries.push(entry);
+        deciding.unapplied = Some(key);
         self.clock.lock().go_to(epoch, lease);
         Ok((status, reply, true))
+    }
+
+    /// Returns the bytes that one transaction may have.
+    fn most_bytes(&self) -> usize {
+        self.store.engine.settings().limits.max_payload_bytes
+    }
+
+    /// Returns the bytes of the records that an operation writes. An operation that the store would not take is refused here
+    /// and alone: in the store it would take along all that are written with it.
+    ///
+    /// # Errors
+    /// `TOO_LARGE`.
+    fn measured(&self, entry: &Entry, units: &[Unit]) -> Result<usize, Failure> {
+        let most = self.store.engine.settings().limits.max_resource_bytes;
+        let mut all = 0;
+        let what = entry.operation.as_str();
+        let refused = |what: String, bytes: usize, limit: &str, most: usize| {
+            let message = format!(
+                "{what} would take {bytes} bytes, and {limit} is {most}; send shorter texts, or do less at once"
+            );
+            Failure::new(&TOO_LARGE, message)
+        };
+        for (id, bytes) in self.store.sizes(entry, units)? {
+            all += bytes;
+            let bytes = bytes + BESIDE;
+            if bytes > most {
+                let record = match id {
+                    Some(id) => format!("the unit {id} of this {what}"),
+                    None => format!("the entry of this {what} in the log"),
+                };
+                return Err(refused(record, bytes, "limits.max_resource_bytes", most));
+            }
+        }
+        let most = self.most_bytes() - self.most_bytes() / FULL;
+        if all > most {
+            let what = format!("all records of this {what}");
+            return Err(refused(what, all, "three quarters of limits.max_payload_bytes", most));
+        }
+        Ok(all)
     }
 
     /// Looks for the conflicts of units that were put off.
@@ -632,5 +729,115 @@ fn turn<'a>(
         deltas: Vec::new(),
         units: Vec::new(),
         description: String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use omird_engine::testing::parts;
+    use omird_engine::{Engine, Parts, Settings};
+
+    use super::*;
+    use crate::Akashik;
+
+    fn somebody() -> Who {
+        Who {
+            authority: 4,
+            holder: String::new(),
+            caller: "somebody".to_owned(),
+            agents: Vec::new(),
+            reads_robot: false,
+            is_owner: false,
+        }
+    }
+
+    fn envelope(id: &str, operation: Operation, payload: &str) -> Envelope {
+        let payload = json::from_slice(payload.as_bytes(), &Limits::default()).unwrap();
+        Envelope {
+            id: id.to_owned(),
+            operation,
+            agent_id: "a".to_owned(),
+            session_id: None,
+            epoch: 0,
+            payload: payload.as_object().unwrap().clone(),
+        }
+    }
+
+    /// Asks for changes that are decided about together.
+    fn together(field: &Arc<Field>, messages: Vec<Envelope>) -> Vec<Done> {
+        let deciding = field.hold();
+        let told: Vec<mpsc::Receiver<Done>> = messages
+            .into_iter()
+            .map(|message| {
+                let (tell, told) = mpsc::channel();
+                field.change(message, somebody(), Box::new(move |done| tell.send(done).unwrap()));
+                told
+            })
+            .collect();
+        assert_eq!(field.row.lock().waiting.len(), told.len(), "all of them wait");
+        drop(deciding);
+        while field.decide_about(usize::MAX) {}
+        told.into_iter().map(|told| told.recv().unwrap()).collect()
+    }
+
+    fn register() -> Envelope {
+        envelope("m-1", Operation::Register, r#"{"id":"a","role":"r"}"#)
+    }
+
+    /// Returns a unit whose evidence alone takes so many texts of 16 KiB.
+    fn record(id: &str, texts: usize) -> Envelope {
+        let text = format!("\"{}\"", "x".repeat(16 << 10));
+        let evidence = vec![text; texts].join(",");
+        let payload = format!(
+            r#"{{"type":"finding","content":"c","intent":{{"purpose":"p"}},"confidence":{{"score":0.9,"reasoning":"r","evidence":[{evidence}]}}}}"#
+        );
+        envelope(id, Operation::Record, &payload)
+    }
+
+    #[test]
+    fn an_operation_that_is_too_large_is_refused_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let engine = Engine::open(parts(dir.path()), &mut |_| {}).unwrap();
+        let field = Akashik::new(&engine).field(None);
+        let task = |n: usize| {
+            let text = "x".repeat(16 << 10);
+            let payload = format!(
+                r#"{{"action":"create","task":{{"title":"t","description":"{text}","assignee":"a"}}}}"#
+            );
+            envelope(&format!("t-{n}"), Operation::Coordinate, &payload)
+        };
+        let tasks = std::iter::once(register()).chain((0..65).map(task)).collect();
+        assert!(together(&field, tasks).iter().all(Result::is_ok));
+        // Whoever leaves gives all its tasks back, in one entry.
+        let leave = envelope("m-3", Operation::Deregister, r#"{"agent_id":"a"}"#);
+        let done = together(&field, vec![record("m-2", 1), leave, record("m-4", 1)]);
+        assert!(done[0].is_ok() && done[2].is_ok(), "{done:?}");
+        assert_eq!(done[1].as_ref().unwrap_err().code, &TOO_LARGE);
+        assert!(!field.state.read().is_stale, "the log is not read again");
+        // Many that fit alone are written, one transaction after the other.
+        let many: Vec<Envelope> = (0..8).map(|n| record(&format!("n-{n}"), 50)).collect();
+        assert!(together(&field, many).iter().all(Result::is_ok));
+        let large = together(&field, vec![record("m-5", 65)]);
+        assert_eq!(large[0].as_ref().unwrap_err().code, &TOO_LARGE);
+        assert_eq!(field.state.read().model.units.len(), 10);
+        engine.stop();
+    }
+
+    #[test]
+    fn a_change_that_the_store_refuses_leaves_the_state_as_it_is() {
+        let dir = tempfile::tempdir().unwrap();
+        let settings = Settings { read_only: true, ..Settings::default() };
+        let parts = Parts { settings, ..parts(dir.path()) };
+        let engine = Engine::open(parts, &mut |_| {}).unwrap();
+        let field = Akashik::new(&engine).field(None);
+        let done = together(&field, vec![register()]);
+        assert!(done[0].is_err());
+        let state = field.state.read();
+        assert!(state.is_loaded && !state.is_stale, "the log is not read again");
+        assert!(state.model.agents.is_empty());
+        assert_eq!(field.clock.lock().leased(), 0, "no lease was written");
+        engine.stop();
     }
 }

@@ -210,6 +210,30 @@ impl Store {
         self.made(change, bytes)
     }
 
+    /// Returns the bytes of the entry, of each unit with its id, and of all conflicts that an operation writes. A record of a
+    /// conflict is smaller than the entry that it stands in.
+    pub(crate) fn sizes(
+        &self,
+        entry: &Entry,
+        units: &[Unit],
+    ) -> Result<Vec<(Option<String>, usize)>, Failure> {
+        let log = self.name(Sort::Log, "log")?;
+        let name = self.name(Sort::Entry, &entry.epoch.to_string())?;
+        let size = |value: &Value| cbor::to_vec(value).len();
+        let record = self.past(&name, String::new(), "entry", entry, &log, &entry.at)?;
+        let of_entry = size(&finished(record));
+        let mut sizes = vec![(None, of_entry)];
+        for unit in units {
+            let name = self.name(Sort::Unit, &unit.id)?;
+            let (_, value) = self.unit_record(&name, unit, Vec::new())?;
+            sizes.push((Some(unit.id.clone()), size(&value)));
+        }
+        if entry.deltas.iter().any(|delta| matches!(delta, Delta::Conflict(_))) {
+            sizes.push((None, of_entry));
+        }
+        Ok(sizes)
+    }
+
     /// Prepares a batch to be written.
     fn prepared(&self, batch: &Batch, model: &Model) -> Result<(Change, usize), Failure> {
         let mut resources = Vec::new();
@@ -254,7 +278,12 @@ impl Store {
                 if let Delta::Conflict(conflict) = delta {
                     let name = self.name(Sort::Conflict, &conflict.id)?;
                     resources.retain(|known: &(Ref, Value)| known.0 != name);
-                    resources.push(self.conflict_record(&name, conflict, &field, model)?);
+                    resources.push(self.conflict_record(
+                        &name,
+                        conflict,
+                        &field,
+                        (model, batch),
+                    )?);
                 }
             }
         }
@@ -391,15 +420,16 @@ impl Store {
         name: &Ref,
         conflict: &Conflict,
         field: &Ref,
-        model: &Model,
+        (model, batch): (&Model, &Batch),
     ) -> Result<(Ref, Value), Failure> {
         let status = conflict.status.as_str();
         let mut record = bare(name, &format!("Conflict ({status}): {}", conflict.description));
         record.kind = Some(Kind::Learning);
         let mut of = vec![field.clone()];
         for id in conflict.units() {
-            if let Some(kept) = model.units.get(id) {
-                let author = self.name(Sort::Agent, &kept.unit.source.agent_id)?;
+            let kept = model.units.get(id).map(|kept| &kept.unit);
+            if let Some(unit) = kept.or_else(|| batch.units.iter().find(|unit| unit.id == id)) {
+                let author = self.name(Sort::Agent, &unit.source.agent_id)?;
                 if !of.contains(&author) {
                     of.push(author);
                 }

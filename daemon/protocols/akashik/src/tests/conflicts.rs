@@ -82,6 +82,31 @@ fn opposite_claims_are_found_without_being_told() {
 }
 
 #[test]
+fn a_scan_takes_as_many_conflicts_as_fit_and_leaves_the_rest_to_the_field() {
+    let rig = Rig::new();
+    rig.join(&["a"]);
+    // No two say the same of all rooms.
+    for n in 0..120 {
+        let says = |room: usize| {
+            let state = if n >> room & 1 == 0 { "open" } else { "closed" };
+            format!("The door of room {room} is {state}. ")
+        };
+        rig.record("a", &(0..7).map(says).collect::<String>(), "");
+    }
+    let scanned = rig.ask("a", "DETECT", r#"{"mode":"scan"}"#);
+    let found = number(&scanned, "/scan_coverage/new_conflicts_found") as usize;
+    assert!((500..516).contains(&found), "{found}");
+    assert!(number(&scanned, "/scan_coverage/units_scanned") < 120);
+    assert_eq!(text(&scanned, "/conflict_detection"), "deferred");
+    // The answer lists the newest, and says how many it leaves out.
+    assert!(json::to_string(&scanned).len() < 260 << 10);
+    let listed = list(&scanned, "/conflicts").len();
+    assert!(listed >= found);
+    let left_out = number(&scanned, "/scan_coverage/conflicts_left_out") as usize;
+    assert!(left_out > 0 && listed + left_out > 2 * found);
+}
+
+#[test]
 fn strategies_that_compute_a_winner() {
     for (strategy, more, wins) in [
         ("last_write_wins", "", 1),

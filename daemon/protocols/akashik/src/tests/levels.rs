@@ -260,6 +260,23 @@ fn polling_meets_each_unit() {
 }
 
 #[test]
+fn interests_have_a_bound() {
+    let rig = Rig::new();
+    let register = |count: usize, bytes: usize| {
+        let interest = format!("\"{}\"", "x".repeat(bytes));
+        let interests = vec![interest; count].join(",");
+        let payload = format!(r#"{{"id":"a","role":"r","interests":[{interests}]}}"#);
+        rig.ask_in("a", 4, None, "REGISTER", &payload)
+    };
+    for (count, bytes) in [(40, 16 << 10), (65, 1), (1, 257)] {
+        let (status, answer) = register(count, bytes);
+        assert_eq!((status, text(&answer, "/code")), (400, "INVALID_PAYLOAD"));
+        assert!(text(&answer, "/message").contains("/interests"), "{answer}");
+    }
+    assert_eq!(register(64, 256).0, 201);
+}
+
+#[test]
 fn units_outlive_their_agent() {
     let rig = Rig::new();
     rig.join(&["a", "b"]);

@@ -13,10 +13,14 @@ use crate::turn::{Done, Turn};
 use crate::types::{Agent, Task};
 use crate::words::Operation;
 
+/// Most interests of an agent, and bytes of one: they stand in each entry that moves the agent.
+const MOST_INTERESTS: usize = 64;
+const LONGEST_INTEREST: usize = 256;
+
 pub(crate) fn register(turn: &mut Turn<'_>, mut params: Params<'_>) -> Done {
     let id = params.needed_id("id")?;
     let role = params.said("role")?;
-    let interests = params.texts("interests")?;
+    let interests = interests(&mut params)?;
     let required = params.texts("required_operations")?;
     let declared = params.integer("authority_level", 0)?;
     params.finish()?;
@@ -65,6 +69,17 @@ pub(crate) fn register(turn: &mut Turn<'_>, mut params: Params<'_>) -> Done {
     turn.description = format!("agent {id} joined as {role}");
     turn.deltas.push(Delta::Agent(agent));
     Ok((201, answer))
+}
+
+fn interests(params: &mut Params<'_>) -> Result<Vec<String>, Failure> {
+    let interests = params.texts("interests")?;
+    if interests.len() > MOST_INTERESTS
+        || interests.iter().any(|interest| interest.len() > LONGEST_INTEREST)
+    {
+        let message = format!("at most {MOST_INTERESTS} of at most {LONGEST_INTEREST} bytes each");
+        return Err(params.fault("interests", message));
+    }
+    Ok(interests)
 }
 
 pub(crate) fn deregister(turn: &mut Turn<'_>, mut params: Params<'_>) -> Done {

@@ -9,7 +9,8 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use omir_core::value::Value;
+use omir_core::json;
+use omir_core::value::{Map, Value};
 
 use crate::answers;
 use crate::claims::Claims;
@@ -34,6 +35,10 @@ const MOST_COMPARED: usize = 16;
 pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 /// Units that one scan leaves to the field: their ids stand in one entry of the log.
 const MOST_LEFT: usize = 4096;
+/// Conflicts that one scan finds, from which on it leaves the rest to the field: they stand in that entry as well.
+const MOST_FOUND: usize = 500;
+/// Bytes of the conflicts that the answer of a check or scan lists: so does the answer.
+const MOST_LISTED: usize = 256 << 10;
 
 pub(crate) fn detect(turn: &mut Turn<'_>, mut params: Params<'_>) -> Done {
     let mode = params.word("mode", DetectMode::WORDS, DetectMode::parse)?;
@@ -50,7 +55,7 @@ pub(crate) fn detect(turn: &mut Turn<'_>, mut params: Params<'_>) -> Done {
             let known = turn.model.conflicts_seen(&viewer).into_iter();
             let known = known.filter(|conflict| filter.takes(turn, conflict));
             let known: Vec<Value> = known.map(answers::conflict).collect::<Result<_, _>>()?;
-            return Ok((200, answer(known, 0, 0, false)));
+            return Ok((200, answer(known, coverage(0, 0), false)));
         }
         (DetectMode::Check, None) => {
             return Err(Failure::payload("/target_id", "is missing; check needs one"));
@@ -76,7 +81,7 @@ pub(crate) fn detect(turn: &mut Turn<'_>, mut params: Params<'_>) -> Done {
     for id in &found {
         new.extend(of_stored(turn, id, older_only)?);
         scanned += 1;
-        if began.elapsed() > patience {
+        if began.elapsed() > patience || new.len() >= MOST_FOUND {
             break;
         }
     }
@@ -92,7 +97,7 @@ pub(crate) fn detect(turn: &mut Turn<'_>, mut params: Params<'_>) -> Done {
         turn.deltas.push(Delta::Detected { ids: done });
     }
     turn.description = format!("{} of {scanned} units, {} new conflicts", mode.as_str(), new.len());
-    let all: Vec<Value> = {
+    let (all, left_out) = {
         let added = turn.deltas.iter().filter_map(|delta| match delta {
             Delta::Conflict(conflict) => Some(conflict),
             _ => None,
@@ -105,23 +110,47 @@ pub(crate) fn detect(turn: &mut Turn<'_>, mut params: Params<'_>) -> Done {
         let added = added
             .filter(|one| one.units().iter().all(|id| turn.model.visible(&viewer, id).is_some()));
         let all = known.chain(added).filter(is_of).filter(|one| filter.takes(turn, one));
-        all.map(answers::conflict).collect::<Result<_, _>>()?
+        let all: Vec<&Conflict> = all.collect();
+        let mut listed = Vec::new();
+        let mut bytes = 0;
+        // The newest first: what is left out is what has been known for longest.
+        for conflict in all.iter().rev() {
+            let shown = answers::conflict(conflict)?;
+            bytes += json::to_string(&shown).len();
+            if bytes > MOST_LISTED {
+                break;
+            }
+            listed.push(shown);
+        }
+        listed.reverse();
+        let left_out = all.len() - listed.len();
+        (listed, left_out)
     };
-    Ok((200, answer(all, scanned, new.len(), !left.is_empty())))
+    let mut coverage = coverage(scanned, new.len());
+    if left_out > 0 {
+        coverage.insert("conflicts_left_out", left_out);
+    }
+    Ok((200, answer(all, coverage, !left.is_empty())))
 }
 
 /// Returns the answer. One that leaves units for later says so as that of RECORD does.
-fn answer(conflicts: Vec<Value>, scanned: usize, new: usize, is_deferred: bool) -> Value {
-    let coverage = object([("units_scanned", scanned.into()), ("new_conflicts_found", new.into())]);
+fn answer(conflicts: Vec<Value>, coverage: Map, is_deferred: bool) -> Value {
     let mut answer = object([
         ("status", "ok".into()),
         ("conflicts", Value::Array(conflicts)),
-        ("scan_coverage", coverage),
+        ("scan_coverage", coverage.into()),
     ]);
     if is_deferred && let Some(map) = answer.as_object_mut() {
         map.insert("conflict_detection", "deferred");
     }
     answer
+}
+
+fn coverage(scanned: usize, new: usize) -> Map {
+    let mut map = Map::new();
+    map.insert("units_scanned", scanned);
+    map.insert("new_conflicts_found", new);
+    map
 }
 
 /// A filter of conflicts: each list that is not empty narrows.
