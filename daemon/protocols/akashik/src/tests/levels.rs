@@ -369,6 +369,40 @@ fn a_token_speaks_for_its_agents_alone() {
 }
 
 #[test]
+fn a_freed_name_is_its_holders_still() {
+    let mut rig = Rig::new();
+    let send = |rig: &Rig, caller: &Caller, operation: &str, payload: &str| {
+        let body = rig.message("a", operation, None, payload);
+        let answer = rig.send(caller, &MESSAGE, &body, &[]);
+        (answer.status, value(&answer.body))
+    };
+    let (one, two) = (token("one", &[], &[AGENT]), token("two", &[], &[AGENT]));
+    let register = r#"{"id":"a","role":"planner"}"#;
+    assert_eq!(send(&rig, &one, "REGISTER", register).0, 201);
+    let draft = unit("nobody's business", "").replace("committed", "draft");
+    assert_eq!(send(&rig, &one, "RECORD", &draft).0, 201);
+    assert_eq!(send(&rig, &one, "DEREGISTER", r#"{"agent_id":"a"}"#).0, 200);
+    rig.restart();
+    for stranger in [&two, &with(10)] {
+        let (status, answer) = send(&rig, stranger, "REGISTER", register);
+        assert_eq!((status, text(&answer, "/code")), (409, "AGENT_ID_TAKEN"));
+        assert!(text(&answer, "/message").contains("--agent a"), "{answer}");
+    }
+    let sees = |caller: &Caller| {
+        let own = r#"{"scope":{"role":"planner","max_units":50,"include_own":true}}"#;
+        ids(&send(&rig, caller, "ATTUNE", own).1).len()
+    };
+    assert_eq!(send(&rig, &one, "REGISTER", register).0, 201);
+    assert_eq!(sees(&one), 1);
+    // The owner hands it over by a token that names the agent.
+    assert_eq!(send(&rig, &one, "DEREGISTER", r#"{"agent_id":"a"}"#).0, 200);
+    let heir = token("heir", &["a"], &[AGENT]);
+    assert_eq!(send(&rig, &heir, "REGISTER", register).0, 201);
+    assert_eq!(sees(&heir), 1);
+    assert_eq!(send(&rig, &one, "ATTUNE", r#"{"scope":{"role":"r","max_units":1}}"#).0, 403);
+}
+
+#[test]
 fn what_is_refused_does_not_take_the_clock_along() {
     let rig = Rig::new();
     rig.join(&["a"]);

@@ -51,6 +51,14 @@ pub(crate) fn register(turn: &mut Turn<'_>, mut params: Params<'_>) -> Done {
     let Some(status) = next(AGENTS, before.map(|agent| agent.status), AgentCause::Register) else {
         return Err(Failure::new(&AGENT_ID_TAKEN, format!("agent {id:?} is registered")));
     };
+    // What the agent left behind is its own still: drafts, memberships, invitations.
+    if before.is_some_and(|agent| !turn.who.may_be(agent)) {
+        let message = format!(
+            "agent {id:?} was registered with another token; choose another id, or ask the owner for a token that \
+             names this agent (`omir token add NAME --scope akashik:agent --agent {id}`)"
+        );
+        return Err(Failure::new(&AGENT_ID_TAKEN, message));
+    }
     let agent = Agent {
         id: id.to_owned(),
         role: role.to_owned(),
