@@ -3,14 +3,46 @@
 //! Each operation advances it, and a message of a later epoch takes it along. What is stored is a lease: an epoch that no answer
 //! passes before the next lease is durable. So a start after a power cut goes on above every epoch that was ever answered.
 
+use std::time::{Duration, Instant};
+
 /// Epochs that are leased at a time.
 pub(crate) const LEASE: u64 = 1024;
 /// Largest epoch: the largest integer that every JSON parser keeps, less one lease.
 pub(crate) const LAST: u64 = (1 << 53) - 1 - LEASE;
-/// Most epochs that the message of a registered agent may take the clock ahead: agents bring epochs of other fields.
-pub(crate) const LEAP: u64 = 1 << 40;
-/// Most that any other message may: strangers would use the clock up by some thousands of [`LEAP`].
+/// Most epochs that messages may take the clock ahead in an hour, all together: agents bring epochs of other fields. So it
+/// takes 239 years to use the clock up.
+pub(crate) const LEAP: u64 = 1 << 32;
+/// Most that a message may which is of no registered agent.
 pub(crate) const LEAP_OF_STRANGERS: u64 = 1 << 24;
+/// The leap that counts for nothing: with ten thousand of these a second, the clock lasts for a century.
+const STEP: u64 = 1 << 8;
+/// The time for which [`LEAP`] is.
+const HOUR: Duration = Duration::from_secs(3600);
+
+/// The epochs that messages have taken the clock ahead in an hour. A start begins anew.
+#[derive(Debug, Default)]
+pub(crate) struct Leaps {
+    began: Option<Instant>,
+    taken: u64,
+}
+
+impl Leaps {
+    /// Returns how far the next message may take the clock ahead, if its sender may take it so far.
+    pub(crate) fn open(&mut self, now: Instant, most: u64) -> u64 {
+        if self.began.is_none_or(|began| now.saturating_duration_since(began) >= HOUR) {
+            *self = Self { began: Some(now), taken: 0 };
+        }
+        most.min(LEAP.saturating_sub(self.taken).max(STEP))
+    }
+
+    /// Counts how far a message has taken the clock.
+    pub(crate) fn take(&mut self, from: u64, to: u64) {
+        let leap = to.saturating_sub(from);
+        if leap > STEP {
+            self.taken = self.taken.saturating_add(leap);
+        }
+    }
+}
 
 /// The clock ran over, or a message would have it do so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -90,6 +122,26 @@ mod tests {
         assert_eq!(Clock::default().after(LEAP + 1, LEAP), Err(Overflow));
         assert_eq!(Clock::resumed(LAST).after(0, LEAP), Err(Overflow));
         assert_eq!(Clock::resumed(LAST - 1).after(LAST - 1, LEAP), Ok(LAST));
+    }
+
+    #[test]
+    fn strangers_do_not_run_the_clock_out() {
+        let (mut clock, mut leaps) = (Clock::default(), Leaps::default());
+        let began = Instant::now();
+        let hours = 1000;
+        for hour in 0..hours {
+            let now = began + HOUR * hour;
+            // Each message comes from as far ahead as it may.
+            for _ in 0..100 {
+                let leap = leaps.open(now, LEAP);
+                let epoch = clock.after(clock.now() + leap, leap).unwrap();
+                leaps.take(clock.now(), epoch);
+                clock.go_to(epoch, epoch);
+            }
+            assert_eq!(leaps.open(now, LEAP), STEP, "the next must be near");
+        }
+        let years = LAST / (clock.now() / u64::from(hours)) / (24 * 365);
+        assert!(years >= 200, "{years}");
     }
 
     proptest! {

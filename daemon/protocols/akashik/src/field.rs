@@ -7,14 +7,14 @@
 use parking_lot::{Mutex, RwLock, RwLockWriteGuard};
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use omir_core::decode::Limits;
 use omir_core::json;
 use omir_core::value::{Map, Value};
 
 use crate::claims::KnownClaims;
-use crate::clock::{Clock, LEAP, LEAP_OF_STRANGERS};
+use crate::clock::{Clock, LEAP, LEAP_OF_STRANGERS, Leaps};
 use crate::envelope::Envelope;
 use crate::failure::{self, EPOCH_OVERFLOW, Failure, INVALID_ENVELOPE, TOO_LARGE};
 use crate::fingerprint;
@@ -117,6 +117,7 @@ pub(crate) struct Field {
     pushes: Pushes,
     state: RwLock<State>,
     clock: Mutex<Clock>,
+    leaps: Mutex<Leaps>,
     known: KnownClaims,
     row: Mutex<Row>,
     /// Held by the one who decides.
@@ -132,6 +133,7 @@ impl Field {
             pushes,
             state: RwLock::default(),
             clock: Mutex::default(),
+            leaps: Mutex::default(),
             known: KnownClaims::default(),
             row: Mutex::default(),
             deciding: Mutex::default(),
@@ -231,7 +233,7 @@ impl Field {
             let (own, epoch) = {
                 let mut clock = self.clock.lock();
                 let own = clock.after(0, LEAP).map_err(|_| overflow(0))?;
-                let epoch = clock.after(received, LEAP).map_err(|_| overflow(received))?;
+                let epoch = self.after(*clock, received, LEAP)?;
                 if !writes || own < clock.leased() {
                     let leased = clock.leased().max(own);
                     clock.go_to(own, leased);
@@ -258,6 +260,7 @@ impl Field {
             if done.is_ok() {
                 let mut clock = self.clock.lock();
                 let leased = clock.leased().max(if writes { 0 } else { epoch });
+                self.leaps.lock().take(clock.now(), epoch);
                 clock.go_to(epoch, leased);
             }
             self.note(envelope, epoch, &at, &done);
@@ -285,6 +288,19 @@ impl Field {
     #[cfg(test)]
     pub(crate) fn hold(&self) -> parking_lot::MutexGuard<'_, ()> {
         self.deciding.lock()
+    }
+
+    /// Returns the epoch of an operation whose message has this one, if it may take the clock so far.
+    fn after(&self, clock: Clock, received: u64, most: u64) -> Result<u64, Failure> {
+        let leap = self.leaps.lock().open(Instant::now(), most);
+        clock.after(received, leap).map_err(|_| overflow(received))
+    }
+
+    /// Takes the clock to the epoch of an operation.
+    fn go_to(&self, epoch: u64, lease: u64) {
+        let mut clock = self.clock.lock();
+        self.leaps.lock().take(clock.now(), epoch);
+        clock.go_to(epoch, lease);
     }
 
     fn view<'s>(
@@ -325,7 +341,7 @@ impl Field {
         self.refresh(&mut state)?;
         let epoch = {
             let clock = self.clock.lock();
-            let epoch = clock.after(received, LEAP).map_err(|_| overflow(received))?;
+            let epoch = self.after(*clock, received, LEAP)?;
             if epoch < clock.leased() {
                 return Ok(());
             }
@@ -368,7 +384,7 @@ impl Field {
             return Err(failure);
         }
         batch.entries.iter().for_each(|entry| state.model.apply(entry, None, &mut |_| None));
-        self.clock.lock().go_to(epoch, lease);
+        self.go_to(epoch, lease);
         self.tell(state, &batch);
         Ok(())
     }
@@ -475,7 +491,7 @@ impl Field {
             let clock = self.clock.lock();
             let is_known = knows(&state.model, envelope, who);
             let leap = if is_known { LEAP } else { LEAP_OF_STRANGERS };
-            let epoch = clock.after(envelope.epoch, leap).map_err(|_| overflow(envelope.epoch))?;
+            let epoch = self.after(*clock, envelope.epoch, leap)?;
             (epoch, clock.lease_for(epoch))
         };
         let (at, _) = self.store.now();
@@ -495,7 +511,7 @@ impl Field {
         }
         let is_leased = epoch < self.clock.lock().leased();
         if deltas.is_empty() && is_leased {
-            self.clock.lock().go_to(epoch, lease);
+            self.go_to(epoch, lease);
             return Ok((status, reply, false));
         }
         let entry = Entry {
@@ -527,7 +543,7 @@ impl Field {
         deciding.batch.units.extend(units);
         deciding.batch.entries.push(entry);
         deciding.unapplied = Some(key);
-        self.clock.lock().go_to(epoch, lease);
+        self.go_to(epoch, lease);
         Ok((status, reply, true))
     }
 
@@ -668,7 +684,8 @@ fn knows(model: &Model, envelope: &Envelope, who: &Who) -> bool {
 }
 
 fn overflow(received: u64) -> Failure {
-    Failure::new(&EPOCH_OVERFLOW, format!("epoch {received} takes the clock of the field too far"))
+    let message = format!("epoch {received} takes the clock of the field too far for this hour");
+    Failure::new(&EPOCH_OVERFLOW, message)
 }
 
 /// Returns about the bytes that a payload takes.

@@ -428,6 +428,35 @@ fn what_is_refused_does_not_take_the_clock_along() {
 }
 
 #[test]
+fn messages_take_the_clock_only_so_far_in_an_hour() {
+    let rig = Rig::new();
+    rig.join(&["a"]);
+    let scope = r#"{"scope":{"role":"planner","max_units":50}}"#;
+    let mut now = number(&rig.attune("a", ""), "/epoch");
+    let first = now;
+    let ahead = |epoch: u64, operation: &str, payload: &str| {
+        let id = rig.next.fetch_add(1, Ordering::Relaxed);
+        let body = envelope(&format!("far-{id}"), "a", operation, None, epoch, payload);
+        value(&rig.send(&with(4), &MESSAGE, &body, &[]).body)
+    };
+    // Reads and changes count alike.
+    for (operation, payload) in [("ATTUNE", scope), ("RECORD", &unit("x", ""))].repeat(2) {
+        now = number(&ahead(now + (1 << 29), operation, payload), "/epoch");
+    }
+    let far = ahead(now + (1 << 32), "ATTUNE", scope);
+    assert_eq!(text(&far, "/code"), "EPOCH_OVERFLOW");
+    let _ = ahead(now + (1 << 31) - 4096, "ATTUNE", scope);
+    for (operation, payload) in [("ATTUNE", scope), ("RECORD", &unit("x", ""))] {
+        now = number(&rig.attune("a", ""), "/epoch");
+        assert!(now - first > (1 << 32) - 8192 && now - first < (1 << 32));
+        let over = ahead(now + (1 << 20), operation, payload);
+        assert_eq!(text(&over, "/code"), "EPOCH_OVERFLOW");
+        // A small step is always open.
+        assert!(number(&ahead(now + 200, operation, payload), "/epoch") > now + 200);
+    }
+}
+
+#[test]
 fn a_record_that_was_changed_past_the_field_is_not_taken_for_its_unit() {
     let mut rig = Rig::new();
     rig.join(&["a", "b"]);
