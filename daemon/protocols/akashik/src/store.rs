@@ -45,6 +45,18 @@ use crate::words::{MemoryType, Mode, UnitStatus};
 
 /// Units that a search by words looks at.
 const MOST_RANKED: usize = 200;
+/// The experience types that units have. Other records of a field have none.
+const OF_UNITS: [ExperienceType; 7] = [
+    ExperienceType::Observation,
+    ExperienceType::Decision,
+    ExperienceType::Discovery,
+    ExperienceType::Intention,
+    ExperienceType::Learning,
+    ExperienceType::Command,
+    ExperienceType::Context,
+];
+/// Records among which memories of the robot are looked for: those of protocols may lie before them.
+pub(crate) const MOST_SEARCHED: usize = 4096;
 /// Pieces of evidence that a confidence score stands for.
 const EVIDENCE: f64 = 10.0;
 
@@ -601,6 +613,8 @@ impl Contents for StoreView<'_> {
             by_meaning: true,
             types: vec![ResourceType::MemoryRecord],
             entities: vec![self.store.name(Sort::Field, "field")?],
+            // Conflicts and notes of reads would take the places of units.
+            experience_types: OF_UNITS.to_vec(),
             include_expired: true,
             include_intentions: true,
             limit: Some(MOST_RANKED),
@@ -621,20 +635,20 @@ impl Contents for StoreView<'_> {
         Ok(())
     }
 
-    fn robot(&self, text: &str, most: usize) -> Result<Vec<RobotMemory>, Failure> {
+    fn robot(&self, text: &str, most: usize) -> Result<(Vec<RobotMemory>, bool), Failure> {
         if self.store.tenant != DEFAULT_TENANT {
-            return Ok(Vec::new());
+            return Ok((Vec::new(), true));
         }
         let query = Query {
             text: Some(text.into()),
             by_meaning: true,
             types: vec![ResourceType::MemoryRecord],
-            limit: Some(most * 4),
+            limit: Some(MOST_SEARCHED),
             touch: false,
             ..Query::default()
         };
         let mut found = Vec::new();
-        self.store.engine.recall_each(&query, |hit| {
+        let matches = self.store.engine.recall_each(&query, |hit| {
             if let Ok(Some(record)) = record_in(&hit.resource)
                 && let Some(unit) = observed(record)
             {
@@ -642,7 +656,8 @@ impl Contents for StoreView<'_> {
             }
             if found.len() < most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         })?;
-        Ok(found)
+        let is_whole = found.len() >= most || matches <= MOST_SEARCHED as u64;
+        Ok((found, is_whole))
     }
 
     fn entry(&self, epoch: u64) -> Result<Option<Entry>, Failure> {

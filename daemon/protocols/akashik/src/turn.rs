@@ -85,11 +85,12 @@ pub(crate) trait Contents {
     /// The store cannot be searched.
     fn ranked(&self, text: &str, f: &mut dyn FnMut(&str, Agreement)) -> Result<(), Failure>;
 
-    /// Returns the robot's own memories that agree best with some words.
+    /// Returns the robot's own memories that agree best with some words, and false if there are fewer than `most` of them because
+    /// the search ended before all that matches.
     ///
     /// # Errors
     /// The store cannot be searched.
-    fn robot(&self, text: &str, most: usize) -> Result<Vec<RobotMemory>, Failure>;
+    fn robot(&self, text: &str, most: usize) -> Result<(Vec<RobotMemory>, bool), Failure>;
 
     /// Returns the entry of an epoch.
     ///

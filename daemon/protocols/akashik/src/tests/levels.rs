@@ -585,6 +585,43 @@ fn the_robot_finds_units_and_agents_find_what_it_saw() {
 }
 
 #[test]
+fn memories_of_the_robot_are_found_behind_records_of_protocols() {
+    let rig = Rig::new();
+    rig.join(&["a"]);
+    let at = omir_core::instant::Timestamp::from_micros(1_780_000_000_000_000);
+    let write = |from: usize, to: usize| {
+        let record = |n: usize| {
+            let id = omir_core::reference::Id::new(format!("stage-{n}")).unwrap();
+            let mut record = omir_core::model::MemoryRecord::new(id, "red cup", at.into());
+            let url = omir_core::extension::COMPASS_URL;
+            record.extension = Some(vec![omir_core::model::Extension::json(url, Map::new())]);
+            omir_core::model::Resource::from(record).to_value()
+        };
+        let bytes = cbor::to_vec(&(from..to).map(record).collect::<Value>());
+        let change = rig.engine.prepare(&bytes, Encoding::Cbor, None).unwrap();
+        rig.engine.execute(change).unwrap();
+    };
+    write(0, 300);
+    let seen = br#"[{"resourceType":"MemoryRecord","id":"cup","content":"a red thing stood on the long table by the window of the kitchen","createdAt":"2026-05-01T00:00:00Z"}]"#;
+    let change = rig.engine.prepare(seen, Encoding::Json, None).unwrap();
+    rig.engine.execute(change).unwrap();
+    let reader = Caller { scopes: Scopes::only(&[AGENT, Scope::READ]), ..with(4) };
+    let attune = || {
+        let payload = r#"{"scope":{"role":"planner","max_units":9,"interests":["red cup"]}}"#;
+        let body = rig.message("a", "ATTUNE", None, payload);
+        value(&rig.send(&reader, &MESSAGE, &body, &[]).body)
+    };
+    let searched = "/context_budget/robot_records_searched";
+    let found = attune();
+    assert_eq!(ids(&found), ["omir:MemoryRecord/cup"]);
+    assert!(found.pointer(searched).is_none(), "all that matches was looked at");
+    write(300, 4200);
+    let found = attune();
+    assert!(ids(&found).is_empty());
+    assert_eq!(number(&found, searched), 4096, "the answer says that it is not all");
+}
+
+#[test]
 fn a_field_outlives_the_handle_of_its_log() {
     let mut rig = Rig::new();
     rig.join(&["a", "b"]);

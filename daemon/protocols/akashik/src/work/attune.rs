@@ -12,6 +12,7 @@ use crate::meaning;
 use crate::model::{Kept, Model};
 use crate::params::Params;
 use crate::rights::Act;
+use crate::store::MOST_SEARCHED;
 use crate::turn::{Agreement, Done, RobotMemory, Turn, value};
 use crate::types::Unit;
 use crate::words::{Form, MemoryType, UnitStatus};
@@ -137,8 +138,12 @@ pub(crate) fn attune(turn: &mut Turn<'_>, mut params: Params<'_>) -> Done {
             });
         }
     }
+    let mut searched = None;
     if turn.who.reads_robot && scope.since_epoch.is_none_or(|since| since == 0) {
-        for memory in turn.contents.robot(&query, MOST_ROBOT.min(scope.max_units))? {
+        let most = MOST_ROBOT.min(scope.max_units);
+        let (memories, is_whole) = turn.contents.robot(&query, most)?;
+        searched = (!is_whole).then_some(MOST_SEARCHED);
+        for memory in memories {
             let score = memory.score.clamp(0.0, 1.0);
             if score >= scope.threshold {
                 let reason = "the robot remembers it".to_owned();
@@ -160,12 +165,15 @@ pub(crate) fn attune(turn: &mut Turn<'_>, mut params: Params<'_>) -> Done {
     let (record, used) = packed(turn, candidates, form, scope.max_tokens)?;
     let conflicts = turn.model.conflicts_seen(&viewer).into_iter().filter(|one| one.is_open());
     let conflicts: Vec<Value> = conflicts.map(answers::conflict).collect::<Result<_, _>>()?;
-    let budget = object([
+    let mut budget = object([
         ("units_returned", record.len().into()),
         ("units_available", available.into()),
         ("tokens_used", scope.max_tokens.map(|_| used).into()),
         ("tokens_budget", scope.max_tokens.into()),
     ]);
+    if let (Some(searched), Some(budget)) = (searched, budget.as_object_mut()) {
+        budget.insert("robot_records_searched", searched);
+    }
     let answer = object([
         ("status", "ok".into()),
         ("record", Value::Array(record)),
