@@ -1,5 +1,7 @@
 //! Compression of a stage or task by `extract-1`, and how good it is. No store, no clock.
 
+use std::collections::HashSet;
+
 use omird_text::{
     Claim, Counter, EXTRACT_1, Language, Passage, Summarizer, TokenCounter, critical_facts,
     sentences,
@@ -15,6 +17,8 @@ pub(crate) const LANGUAGE: Language = Language::English;
 const MOST_INSIGHTS: usize = 5;
 /// Sentences of a summary that are compared with each other.
 const MOST_COMPARED: usize = 100;
+/// Bytes of texts in which facts are looked for that are no sentence of theirs.
+const MOST_SEARCHED: usize = 64 << 20;
 
 /// The share of the critical facts that a compression keeps. They stand beside the summary word for word, so it is all of
 /// them whatever the summary says: nothing is left to measure, and no smaller ratio is tried.
@@ -76,7 +80,8 @@ pub(crate) fn compress(
         Some(given) => (given.to_owned(), "caller"),
         None => (summarizer.by_ratio(&passages, ratio).text(), EXTRACT_1),
     };
-    let beside = facts.iter().filter(|fact| !summary.contains(fact.as_str()));
+    let mut said = Said::of([summary.as_str()]);
+    let beside = facts.iter().filter(|fact| !said.holds(fact));
     let beside: usize = beside.map(|fact| counter.count(fact)).sum();
     let output_tokens = counter.count(&summary) + beside;
     Ok(Compressed {
@@ -94,6 +99,7 @@ pub(crate) fn compress(
 
 /// Returns the critical facts: sentences that state a constraint, and those of critical texts, once each.
 pub(crate) fn facts_of(sources: &[Source]) -> Vec<String> {
+    let mut known: HashSet<&str> = HashSet::new();
     let mut facts: Vec<String> = Vec::new();
     for source in sources {
         let of_it: Vec<&str> = if source.is_critical {
@@ -101,13 +107,44 @@ pub(crate) fn facts_of(sources: &[Source]) -> Vec<String> {
         } else {
             critical_facts(&source.text)
         };
-        for fact in of_it {
-            if !facts.iter().any(|known| known == fact) {
-                facts.push(fact.to_owned());
-            }
-        }
+        let new = of_it.into_iter().filter(|fact| known.insert(fact));
+        facts.extend(new.map(str::to_owned));
     }
     facts
+}
+
+/// Texts in which facts are looked for word for word.
+pub(crate) struct Said<'t> {
+    texts: Vec<&'t str>,
+    /// Lines, with and without the dash of a list, and sentences: most facts are one of them.
+    parts: HashSet<&'t str>,
+    /// Bytes that may be looked through for others.
+    left: usize,
+}
+
+impl<'t> Said<'t> {
+    pub(crate) fn of(texts: impl IntoIterator<Item = &'t str>) -> Self {
+        let texts: Vec<&str> = texts.into_iter().collect();
+        let mut parts: HashSet<&str> = HashSet::new();
+        for text in &texts {
+            for line in text.lines() {
+                parts.extend([line, line.strip_prefix("- ").unwrap_or(line)]);
+            }
+            parts.extend(sentences(text));
+        }
+        Self { texts, parts, left: MOST_SEARCHED }
+    }
+
+    /// Returns true if a text holds the fact. After [`MOST_SEARCHED`] bytes one that stands amid other words is missed.
+    pub(crate) fn holds(&mut self, fact: &str) -> bool {
+        if self.parts.contains(fact) {
+            return true;
+        }
+        let bytes: usize = self.texts.iter().map(|text| text.len()).sum();
+        let left = self.left.checked_sub(bytes);
+        self.left = left.unwrap_or_default();
+        left.is_some() && self.texts.iter().any(|text| text.contains(fact))
+    }
 }
 
 /// Returns 1, less the share of sentences that contradict each other and did not so before.
@@ -251,6 +288,26 @@ mod tests {
         let facts = Counter::Approx1.count("It must stay so.");
         let summary = Counter::Approx1.count(&made.summary);
         assert_eq!(made.output_tokens, summary + facts, "what is kept beside counts");
+    }
+
+    #[test]
+    fn facts_are_looked_for_word_for_word() {
+        let texts = ["- The door is shut.\nIt must stay so. Never open it.", "so it must be"];
+        let mut said = Said::of(texts);
+        for fact in ["The door is shut.", "- The door is shut.", "Never open it.", "must stay"] {
+            assert!(said.holds(fact), "{fact}");
+        }
+        assert!(!said.holds("The door is open."));
+        said.left = 0;
+        assert!(said.holds("Never open it."), "one that is a sentence is found always");
+        assert!(!said.holds("must stay"));
+    }
+
+    #[test]
+    fn many_facts_are_told_apart() {
+        let text: String = (0..4000).map(|n| format!("must {n}\n")).collect();
+        let made = compress(&[source(&text), source(&text)], 10.0, None, Counter::Approx1).unwrap();
+        assert_eq!(made.critical_facts.len(), 4000);
     }
 
     #[test]

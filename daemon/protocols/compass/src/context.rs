@@ -2,7 +2,9 @@
 //!
 //! Each part is a text of its own lines, which begins with no white space. So the tokens of the whole are the sum of those of
 //! its parts, by the counter `approx-1`, and nearly so by a vocabulary: [`Draft::fit`] need not count the whole again for each
-//! part that it takes away, but at the end.
+//! part that it takes away, but where the rest may fit.
+
+use std::cmp::Reverse;
 
 use omir_core::json;
 use omir_core::value::{Map, Value};
@@ -11,6 +13,9 @@ use omird_text::{Counter, Passage, Summarizer, TokenCounter};
 use crate::compress::LANGUAGE;
 use crate::failure::Failure;
 use crate::words::Format;
+
+/// Tokens that go with a part beside its own, at most: of quotes, of a comma, or where it meets others.
+const BESIDE: usize = 4;
 
 /// A section of a context, in the order in which they stand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,6 +74,7 @@ struct Part {
     section: Section,
     worth: Worth,
     text: String,
+    is_cut: bool,
 }
 
 /// A context that may be too long yet. Of the parts of one worth, the last ones go first.
@@ -111,7 +117,7 @@ impl Draft {
     pub(crate) fn add(&mut self, section: Section, worth: Worth, text: impl AsRef<str>) {
         let text = text.as_ref().trim();
         if !text.is_empty() {
-            self.parts.push(Part { section, worth, text: text.to_owned() });
+            self.parts.push(Part { section, worth, text: text.to_owned(), is_cut: false });
         }
     }
 
@@ -132,37 +138,44 @@ impl Draft {
         format: Format,
         counter: Counter,
     ) -> Result<Context, Failure> {
-        let all: Vec<Section> = self.parts.iter().map(|part| part.section).collect();
+        let all: Vec<Section> = Section::ALL.into_iter().filter(|one| self.has(*one)).collect();
         let mut cut: Vec<Section> = Vec::new();
-        let mut needed = self.needed(format, counter);
+        let mut order = self.order().into_iter();
+        // At least so many tokens, or exactly so many. The whole is counted again only once it may fit: there may be
+        // thousands of parts, and each may be long.
+        let (mut needed, mut is_exact) = (self.whole(format, counter), true);
         loop {
+            if needed <= budget && !is_exact {
+                needed = self.whole(format, counter);
+            }
             if needed <= budget {
-                // The sum may be less than the whole, by a vocabulary whose tokens reach over the end of a line.
-                needed = if counter.adds_up() { needed } else { self.whole(format, counter) };
-                if needed <= budget {
-                    break;
-                }
+                break;
             }
-            let Some(at) = self.least() else {
-                return Err(Failure::budget_too_small(needed, budget));
+            let Some(at) = order.next() else {
+                return Err(Failure::budget_too_small(self.whole(format, counter), budget));
             };
-            let part = self.parts.remove(at);
-            cut.push(part.section);
-            needed = self.needed(format, counter);
-            if part.worth == Worth::Progress && needed < budget {
-                let room = budget - needed;
-                if let Some(text) = shortened(&part.text, room, format, counter) {
-                    self.parts.insert(at, Part { text, ..part });
-                    needed = self.needed(format, counter);
-                    if needed > budget {
-                        self.parts.remove(at);
-                        needed = self.needed(format, counter);
-                    }
+            let worth = self.parts[at].worth;
+            cut.push(self.parts[at].section);
+            needed = needed.saturating_sub(self.cut(at, format, counter));
+            is_exact = false;
+            if worth != Worth::Progress {
+                continue;
+            }
+            let text = std::mem::take(&mut self.parts[at].text);
+            needed = self.whole(format, counter);
+            let room = budget.saturating_sub(needed);
+            if let Some(short) = shortened(&text, room, format, counter) {
+                self.parts[at] = Part { text: short, is_cut: false, ..self.parts[at].clone() };
+                let with_it = self.whole(format, counter);
+                match with_it <= budget {
+                    true => needed = with_it,
+                    false => self.parts[at].is_cut = true,
                 }
             }
+            is_exact = true;
         }
-        let sections = Section::ALL.into_iter().filter(|section| all.contains(section));
-        let sections = sections
+        let sections = all
+            .into_iter()
             .map(|section| {
                 let (text, _) = self.section(section, format);
                 (section.heading(), counter.count(&text), cut.contains(&section))
@@ -173,11 +186,38 @@ impl Draft {
         Ok(Context { context, tokens, budget, counter, sections })
     }
 
-    /// Returns the place of the part to cut next: the last one of least worth.
-    fn least(&self) -> Option<usize> {
-        let open = self.parts.iter().filter(|part| part.worth != Worth::Fixed);
-        let least = open.map(|part| part.worth).min()?;
-        self.parts.iter().rposition(|part| part.worth == least)
+    /// Returns the places of the parts that may be cut, in that order: those of least worth first, of these the last one.
+    fn order(&self) -> Vec<usize> {
+        let parts = self.parts.iter().enumerate();
+        let open = parts.filter(|(_, part)| part.worth != Worth::Fixed);
+        let mut open: Vec<(Worth, Reverse<usize>)> =
+            open.map(|(at, part)| (part.worth, Reverse(at))).collect();
+        open.sort_unstable();
+        open.into_iter().map(|(_, Reverse(at))| at).collect()
+    }
+
+    /// Cuts a part, and returns the most tokens that this can save.
+    fn cut(&mut self, at: usize, format: Format, counter: Counter) -> usize {
+        let part = &mut self.parts[at];
+        part.is_cut = true;
+        let (section, saved) = match format {
+            Format::Markdown => (part.section, counter.count(&lined(&part.text))),
+            Format::Json => {
+                (part.section, counter.count(&json::to_string(&Value::from(part.text.as_str()))))
+            }
+        };
+        let heading = if self.has(section) { 0 } else { counter.count(&heading(section)) + BESIDE };
+        let is_sum = format == Format::Markdown && counter.adds_up();
+        saved + heading + if is_sum { 0 } else { BESIDE }
+    }
+
+    /// Returns the parts that are there still.
+    fn kept(&self) -> impl Iterator<Item = &Part> {
+        self.parts.iter().filter(|part| !part.is_cut)
+    }
+
+    fn has(&self, section: Section) -> bool {
+        self.kept().any(|part| part.section == section)
     }
 
     /// Returns the tokens of the whole as it goes out.
@@ -185,26 +225,10 @@ impl Draft {
         counter.count(&text_of(&self.written(format)))
     }
 
-    /// Returns the sum of the tokens of all parts.
-    fn needed(&self, format: Format, counter: Counter) -> usize {
-        let tokens = |text: String| counter.count(&text);
-        match format {
-            Format::Markdown => {
-                let parts: usize = self.parts.iter().map(|part| tokens(lined(&part.text))).sum();
-                let there =
-                    |section: &Section| self.parts.iter().any(|part| part.section == *section);
-                let headings = Section::ALL.iter().filter(|section| there(section));
-                parts + headings.map(|section| tokens(heading(*section))).sum::<usize>()
-            }
-            Format::Json => self.whole(format, counter),
-        }
-    }
-
     /// Returns the text of a section, and its parts.
     fn section(&self, section: Section, format: Format) -> (String, Vec<&str>) {
         let parts: Vec<&str> = self
-            .parts
-            .iter()
+            .kept()
             .filter(|part| part.section == section)
             .map(|part| part.text.as_str())
             .collect();
@@ -337,8 +361,9 @@ mod tests {
             draft.add(Section::Current, Worth::Raw, format!("file {n}:"));
             draft.add(Section::Current, Worth::Raw, format!("/var/log/{n}.txt:"));
         }
-        let (sum, whole) =
-            (draft.needed(Format::Markdown, counter), draft.whole(Format::Markdown, counter));
+        let lines = draft.parts.iter().map(|part| counter.count(&lined(&part.text)));
+        let sum = counter.count(&heading(Section::Current)) + lines.sum::<usize>();
+        let whole = draft.whole(Format::Markdown, counter);
         assert_ne!(sum, whole);
         for budget in 0..whole + 2 {
             let context = draft.clone().fit(budget, Format::Markdown, counter).unwrap();
@@ -374,6 +399,34 @@ mod tests {
         let more = draft().fit(least.tokens + 8, Format::Markdown, Counter::Approx1).unwrap();
         let text = text_of(&more.context);
         assert!(text.contains("tokens are signed.") || text.contains("plan is made."), "{text}");
+    }
+
+    /// Many parts, each of many tokens, of which few fit.
+    #[test]
+    fn what_is_kept_is_as_much_as_fits() {
+        let long = "the arm moved to the next bin and looked at what lay in it, ".repeat(200);
+        let mut draft = Draft::default();
+        for n in 0..100 {
+            draft.add(Section::Current, Worth::Raw, format!("- {n}: {long}"));
+        }
+        for n in 0..300 {
+            draft.add(Section::Past, Worth::Past, format!("- planning: stage {n}"));
+        }
+        draft.add(Section::Facts, Worth::Fixed, "- must not store passwords");
+        let counter = Counter::Approx1;
+        for format in [Format::Markdown, Format::Json] {
+            for kept in [0, 1, 2, 299, 300, 301, 302, 399] {
+                let mut less = draft.clone();
+                less.parts.retain(|part| part.worth != Worth::Raw);
+                let raw = kept.max(300) - 300;
+                less.parts.drain(kept.min(300)..300);
+                let first = draft.parts.iter().take(raw).cloned();
+                less.parts.splice(0..0, first);
+                let budget = less.whole(format, counter);
+                let fitted = draft.clone().fit(budget, format, counter).unwrap();
+                assert_eq!(fitted.context, less.written(format), "{kept} parts");
+            }
+        }
     }
 
     #[test]

@@ -1,11 +1,13 @@
 //! `memory.get_context`: what an agent needs of a task now, within a budget of tokens.
 
+use std::collections::HashSet;
+
 use omir_core::value::{Map, Value};
 use omird_engine::Code;
 use omird_text::{Claim, TokenCounter, sentences};
 
 use crate::call::Call;
-use crate::compress::{LANGUAGE, Source, facts_of};
+use crate::compress::{LANGUAGE, Said, Source, facts_of};
 use crate::context::{Context, Draft, Section, Worth};
 use crate::failure::Failure;
 use crate::names::Sort;
@@ -191,8 +193,8 @@ pub(crate) fn coverage(facts: &[String], context: &Context) -> f64 {
     if facts.is_empty() {
         return 1.0;
     }
-    let is_in = |fact: &&String| texts.iter().any(|text| text.contains(fact.as_str()));
-    facts.iter().filter(is_in).count() as f64 / facts.len().max(1) as f64
+    let mut said = Said::of(texts);
+    facts.iter().filter(|fact| said.holds(fact)).count() as f64 / facts.len().max(1) as f64
 }
 
 fn collect<'a>(value: &'a Value, texts: &mut Vec<&'a str>) {
@@ -352,8 +354,9 @@ pub(crate) fn line_of_error(error: &ErrorRecord) -> String {
 /// Returns the critical facts of a task: its constraints, those of its stages, and the sentences of its critical memories.
 pub(crate) fn critical_facts(call: &Call<'_>, task: &Task) -> Result<Vec<String>, Failure> {
     let mut facts = task.critical_constraints.clone();
+    let mut known: HashSet<String> = facts.iter().cloned().collect();
     let mut add = |fact: &String| {
-        if !facts.contains(fact) {
+        if known.insert(fact.clone()) {
             facts.push(fact.clone());
         }
     };
