@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 
 use omird_text::{
-    Claim, Counter, EXTRACT_1, Language, Passage, Summarizer, TokenCounter, critical_facts,
-    sentences,
+    Claim, Counter, EXTRACT_1, Language, Passage, Summarizer, Summary, TokenCounter,
+    critical_facts, sentences,
 };
 
 use crate::failure::Failure;
@@ -20,15 +20,21 @@ const MOST_COMPARED: usize = 100;
 /// Bytes of texts in which facts are looked for that are no sentence of theirs.
 const MOST_SEARCHED: usize = 64 << 20;
 
-/// The share of the critical facts that a compression keeps. They stand beside the summary word for word, so it is all of
-/// them whatever the summary says: nothing is left to measure, and no smaller ratio is tried.
-pub(crate) const RETENTION: f64 = 1.0;
+/// Bytes of the critical facts of a stage, and of those of a task. The record that holds them has a bound: without one here,
+/// a task that has gathered many could go on no more. What is above stays in the memories and stages, and is read from there.
+pub(crate) const MOST_FACTS: usize = 128 << 10;
+/// Bytes of a summary, at most. It stands in the record of a stage twice.
+const LONGEST_SUMMARY: usize = 192 << 10;
+/// Bytes of an insight, at most.
+const LONGEST_INSIGHT: usize = 4 << 10;
 
-/// The result of a compression. Whoever stores the summary stores the critical facts too: [`RETENTION`].
+/// The result of a compression. Whoever stores the summary stores the critical facts too.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Compressed {
     pub(crate) summary: String,
     pub(crate) critical_facts: Vec<String>,
+    /// Critical facts above [`MOST_FACTS`].
+    pub(crate) left_out: usize,
     pub(crate) insights: Vec<String>,
     pub(crate) input_tokens: usize,
     pub(crate) output_tokens: usize,
@@ -37,6 +43,15 @@ pub(crate) struct Compressed {
     pub(crate) model: String,
     /// Dollars that a model took for it.
     pub(crate) cost_usd: f64,
+}
+
+impl Compressed {
+    /// Returns the share of the critical facts that it keeps. They stand beside the summary word for word, so it is all of them
+    /// whatever the summary says, up to [`MOST_FACTS`]: no smaller ratio is tried.
+    pub(crate) fn retention(&self) -> f64 {
+        let kept = self.critical_facts.len();
+        if self.left_out == 0 { 1.0 } else { kept as f64 / (kept + self.left_out) as f64 }
+    }
 }
 
 /// A text that is compressed.
@@ -72,20 +87,24 @@ pub(crate) fn compress(
             "there is nothing to compress: no memory says anything",
         ));
     }
-    let facts = facts_of(sources);
+    let (facts, left_out) = within(facts_of(sources), MOST_FACTS);
     let summarizer = Summarizer::new(LANGUAGE, &counter);
     let insights = summarizer.insights(&passages, MOST_INSIGHTS);
     let input_tokens = passages.iter().map(|passage| counter.count(passage.text)).sum();
     let (summary, model) = match given {
         Some(given) => (given.to_owned(), "caller"),
-        None => (summarizer.by_ratio(&passages, ratio).text(), EXTRACT_1),
+        None => (shortened(summarizer.by_ratio(&passages, ratio)).text(), EXTRACT_1),
     };
     let mut said = Said::of([summary.as_str()]);
     let beside = facts.iter().filter(|fact| !said.holds(fact));
     let beside: usize = beside.map(|fact| counter.count(fact)).sum();
     let output_tokens = counter.count(&summary) + beside;
     Ok(Compressed {
-        insights: insights.iter().map(|insight| (*insight).to_owned()).collect(),
+        insights: insights
+            .iter()
+            .filter(|insight| insight.len() <= LONGEST_INSIGHT)
+            .map(|insight| (*insight).to_owned())
+            .collect(),
         input_tokens,
         output_tokens,
         ratio: two_digits(input_tokens as f64 / output_tokens.max(1) as f64),
@@ -93,8 +112,32 @@ pub(crate) fn compress(
         model: model.to_owned(),
         cost_usd: 0.0,
         critical_facts: facts,
+        left_out,
         summary,
     })
+}
+
+/// Returns the facts that take at most so many bytes together, and how many others there are.
+pub(crate) fn within(mut facts: Vec<String>, most: usize) -> (Vec<String>, usize) {
+    let (count, mut bytes) = (facts.len(), 0);
+    facts.retain(|fact| {
+        let is_in = bytes + fact.len() <= most;
+        bytes += if is_in { fact.len() } else { 0 };
+        is_in
+    });
+    let left_out = count - facts.len();
+    (facts, left_out)
+}
+
+/// Leaves out what is above [`LONGEST_SUMMARY`]: critical sentences go before the ratio.
+fn shortened(mut summary: Summary<'_>) -> Summary<'_> {
+    let mut bytes = 0;
+    summary.extracts.retain(|extract| {
+        let is_in = bytes + extract.text.len() < LONGEST_SUMMARY;
+        bytes += if is_in { extract.text.len() + 1 } else { 0 };
+        is_in
+    });
+    summary
 }
 
 /// Returns the critical facts: sentences that state a constraint, and those of critical texts, once each.
@@ -308,6 +351,13 @@ mod tests {
         let text: String = (0..4000).map(|n| format!("must {n}\n")).collect();
         let made = compress(&[source(&text), source(&text)], 10.0, None, Counter::Approx1).unwrap();
         assert_eq!(made.critical_facts.len(), 4000);
+        assert_eq!((made.left_out, made.retention()), (0, 1.0));
+        let long: String = (0..4000).map(|n| format!("{n} must be {}\n", "x".repeat(60))).collect();
+        let made = compress(&[source(&long)], 10.0, None, Counter::Approx1).unwrap();
+        assert_eq!(made.critical_facts.len() + made.left_out, 4000);
+        let bytes: usize = made.critical_facts.iter().map(String::len).sum();
+        assert!(bytes <= MOST_FACTS && bytes > MOST_FACTS - 100, "{bytes}");
+        assert!(made.summary.len() <= LONGEST_SUMMARY && made.retention() < 1.0);
     }
 
     #[test]

@@ -111,6 +111,9 @@ pub(crate) struct Stage {
     pub(crate) updated_at: String,
     pub(crate) completed_at: Option<String>,
     pub(crate) critical_facts: Vec<String>,
+    /// Its memories state critical facts that are not among these.
+    #[serde(default)]
+    pub(crate) has_more_facts: bool,
     /// The last compressions.
     pub(crate) metrics: Vec<Metric>,
 }
@@ -131,6 +134,9 @@ pub(crate) struct Task {
     pub(crate) task_progress_summary: Option<String>,
     /// Critical facts of the stages that are completed.
     pub(crate) critical_facts: Vec<String>,
+    /// Those stages have critical facts that are not among these.
+    #[serde(default)]
+    pub(crate) has_more_facts: bool,
     pub(crate) performance_metrics: BTreeMap<String, f64>,
     pub(crate) compression: Compression,
     pub(crate) metrics: Vec<Metric>,

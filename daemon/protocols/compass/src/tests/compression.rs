@@ -62,3 +62,42 @@ fn a_fact_that_only_a_summary_states_is_kept_with_the_task() {
     assert_eq!(number(&made, "/metric/critical_fact_retention_rate"), 1.0);
     assert!(list(&made, "/critical_facts").contains(&fact.into()), "{made}");
 }
+
+#[test]
+fn a_task_with_more_facts_than_its_record_has_room_for_goes_on() {
+    let rig = Rig::new();
+    let filler = "over the wet floor of the hall ".repeat(250);
+    let completed = || {
+        let done =
+            rig.ask("memory.complete_stage", r#"{"task_id":"t1","next_stage_type":"execution"}"#);
+        assert!(is(&done, "/stage/has_more_facts"));
+        let kept: usize = list(&done, "/stage/critical_facts")
+            .iter()
+            .map(|fact| fact.as_str().unwrap().len())
+            .sum();
+        assert!(kept > 120 << 10 && kept <= 128 << 10, "{kept}");
+        let retention = number(&done, "/metric/critical_fact_retention_rate");
+        assert!(retention > 0.4 && retention < 0.6, "the answer says so: {retention}");
+    };
+    for stage in 0..3 {
+        let facts =
+            (0..30).map(|n| format!("The robot must not drive {stage}x{n} times {filler}.\n"));
+        let mut params = Map::new();
+        params.insert("task_id", "t1");
+        params.insert("is_critical", false);
+        params.insert("content", facts.collect::<String>());
+        rig.ask("memory.store", &json::to_string(&Value::Object(params)));
+        completed();
+    }
+    let progress = rig.ask("memory.get_task_progress", r#"{"task_id":"t1","token_budget":200000}"#);
+    assert!(is(&progress, "/has_more_facts"));
+    // Nothing is lost: the rest is read from the stages, and from their memories.
+    let brief = text(&progress, "/brief");
+    for fact in (0..3).flat_map(|stage| (0..30).map(move |n| format!("drive {stage}x{n} times"))) {
+        assert!(brief.contains(&fact), "{fact}");
+    }
+    let id = progress.pointer("/completed_stages/2").and_then(Value::as_str).unwrap();
+    let stage = format!(r#"{{"task_id":"t1","stage_id":"{id}","token_budget":200000}}"#);
+    let stage = rig.ask("memory.get_stage_context", &stage);
+    assert!(text(&stage, "/context").contains("drive 2x29 times"));
+}

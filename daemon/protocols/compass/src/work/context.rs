@@ -351,6 +351,29 @@ pub(crate) fn line_of_error(error: &ErrorRecord) -> String {
     line
 }
 
+/// Returns the critical facts of a stage, and those that only its memories hold.
+pub(crate) fn facts_of_stage(call: &Call<'_>, stage: &Stage) -> Result<Vec<String>, Failure> {
+    let mut facts = stage.critical_facts.clone();
+    if stage.has_more_facts {
+        let known: HashSet<String> = facts.iter().cloned().collect();
+        let memories = Search::of(call.store.name(Sort::StageHandle, &stage.stage_id)?);
+        let mut memories = call.store.sketches(&memories)?;
+        memories.reverse();
+        let sources: Vec<Source> = memories.into_iter().map(source).collect();
+        facts.extend(facts_of(&sources).into_iter().filter(|fact| !known.contains(fact)));
+    }
+    Ok(facts)
+}
+
+fn source(sketch: Sketch) -> Source {
+    Source {
+        relevance: sketch.memory.relevance_score,
+        is_critical: sketch.memory.is_critical_throughout(),
+        is_correction: false,
+        text: sketch.content,
+    }
+}
+
 /// Returns the critical facts of a task: its constraints, those of its stages, and the sentences of its critical memories.
 pub(crate) fn critical_facts(call: &Call<'_>, task: &Task) -> Result<Vec<String>, Failure> {
     let mut facts = task.critical_constraints.clone();
@@ -361,15 +384,15 @@ pub(crate) fn critical_facts(call: &Call<'_>, task: &Task) -> Result<Vec<String>
         }
     };
     task.critical_facts.iter().for_each(&mut add);
+    if task.has_more_facts {
+        for note in task.stages.iter().filter(|note| note.is_completed) {
+            let stage = current_stage(call, &note.stage_id)?.state;
+            facts_of_stage(call, &stage)?.iter().for_each(&mut add);
+        }
+    }
     let mut memories = call.store.sketches(&call.store.critical_of(task)?)?;
     memories.retain(|sketch| sketch.memory.is_critical);
     memories.reverse();
-    let source = |sketch: Sketch| Source {
-        relevance: sketch.memory.relevance_score,
-        is_critical: sketch.memory.is_critical_throughout(),
-        is_correction: false,
-        text: sketch.content,
-    };
     let sources: Vec<Source> = memories.into_iter().map(source).collect();
     facts_of(&sources).iter().for_each(&mut add);
     Ok(facts)

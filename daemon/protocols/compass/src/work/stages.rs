@@ -11,7 +11,7 @@ use crate::stages::{self, Signal, Wording};
 use crate::state::{Stage, Task};
 use crate::store::{Batch, Kept, retried};
 use crate::words::{StageType, TaskStatus, Word};
-use crate::work::context::{Made, Wish, critical_facts, or_nothing};
+use crate::work::context::{Made, Wish, critical_facts, facts_of_stage, or_nothing};
 use crate::work::modelled::take_wish;
 use crate::work::retrieve::{self, Wanted};
 use crate::work::shown;
@@ -59,7 +59,7 @@ fn made(call: &Call<'_>, task: &Task, stage: &Stage, wish: &Wish) -> Result<Made
         draft.add(Section::Current, Worth::Stage, format!("- {insight}"));
     }
     let facts = match &stage.completed_at {
-        Some(_) => stage.critical_facts.clone(),
+        Some(_) => facts_of_stage(call, stage)?,
         None => critical_facts(call, task)?,
     };
     draft.add_facts(&facts);

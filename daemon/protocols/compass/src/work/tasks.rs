@@ -1,5 +1,7 @@
 //! Tasks and their stages: opened by the first memory, moved on, completed. Each step is part of one write.
 
+use std::collections::HashSet;
+
 use omir_core::instant::Timestamp;
 use omir_core::model::{ExperienceType, Kind, Label};
 
@@ -60,6 +62,7 @@ impl Course {
             stages: Vec::new(),
             task_progress_summary: None,
             critical_facts: Vec::new(),
+            has_more_facts: false,
             performance_metrics: Default::default(),
             compression: Compression::default(),
             metrics: Vec::new(),
@@ -91,6 +94,7 @@ impl Course {
             stage_insights: Vec::new(),
             raw_memory_refs: Vec::new(),
             memory_count: None,
+            has_more_facts: false,
             relevance_score: 1.0,
             compression_ratio: None,
             compression_model: None,
@@ -224,11 +228,26 @@ impl Course {
         Ok(Some(metric))
     }
 
+    /// Keeps facts with the task, as far as its record has room.
     fn keep_facts(&mut self, facts: &[String]) {
-        for fact in facts {
-            if !self.task.critical_facts.contains(fact) {
+        let known: HashSet<String> = self.task.critical_facts.iter().cloned().collect();
+        let mut bytes: usize = known.iter().map(String::len).sum();
+        for fact in facts.iter().filter(|fact| !known.contains(*fact)) {
+            bytes += fact.len();
+            if bytes <= compress::MOST_FACTS {
                 self.task.critical_facts.push(fact.clone());
+                continue;
             }
+            if !self.task.has_more_facts {
+                let (task, most) = (&self.task.task_id, compress::MOST_FACTS);
+                tracing::warn!(
+                    task,
+                    most,
+                    "critical facts of a task are read from its stages from now on"
+                );
+            }
+            self.task.has_more_facts = true;
+            return;
         }
     }
 
@@ -339,6 +358,7 @@ pub(crate) fn take_summary(
     stage.stage_summary = made.summary;
     stage.stage_insights = made.insights;
     stage.critical_facts = made.critical_facts;
+    stage.has_more_facts = made.left_out > 0;
     stage.compression_ratio = Some(made.ratio);
     stage.compression_model = Some(made.model);
     stage.updated_at = Store::stamp(now);
@@ -361,7 +381,7 @@ fn metric(call: &Call<'_>, made: &Compressed, compression_type: &str, now: Times
         input_tokens: made.input_tokens as u64,
         output_tokens: made.output_tokens as u64,
         compression_ratio: made.ratio,
-        critical_fact_retention_rate: compress::RETENTION,
+        critical_fact_retention_rate: made.retention(),
         coherence_score: made.coherence,
         cost_usd: made.cost_usd,
         model_used: made.model.clone(),
