@@ -134,3 +134,36 @@ fn what_corrects_an_error_is_critical_and_comes_first() {
     let unknown = r#"{"task_id":"t1","content":"x","corrects_error_id":"nobody"}"#;
     assert_eq!(rig.fault("memory.store", unknown), -32001);
 }
+
+#[test]
+fn an_error_that_is_sent_again_is_one() {
+    let rig = Rig::new();
+    rig.store("first a plan");
+    let error = |more: &str| {
+        format!(
+            r#"{{"task_id":"t1","error_type":"missing_info","error_description":"no map","error_id":"e1"{more}}}"#
+        )
+    };
+    let first = rig.ask("memory.record_error", &error(""));
+    assert!(first.get("unchanged").is_none());
+    // The task moves on before the caller asks again.
+    rig.ask("memory.complete_stage", r#"{"task_id":"t1"}"#);
+    rig.clock.advance(Duration::from_secs(60));
+    let seq = rig.engine.newest();
+    let again = rig.ask("memory.record_error", &error(""));
+    assert_eq!(text(&again, "/recorded_at"), text(&first, "/recorded_at"));
+    assert!(is(&again, "/unchanged"));
+    assert_eq!(rig.engine.newest(), seq, "nothing was written");
+    for other in [
+        r#","error_severity":0.2"#,
+        r#","recovery_action":"ask""#,
+        r#","recorded_at":"2026-06-02T00:00:00Z""#,
+    ] {
+        assert_eq!(rig.fault("memory.record_error", &error(other)), -32002, "{other}");
+    }
+    let theirs =
+        rig.response(&agent("a2"), "memory.store", r#"{"task_id":"t2","content":"another plan"}"#);
+    assert!(theirs.get("result").is_some());
+    let theirs = error("").replace("t1", "t2");
+    assert_eq!(code(&rig.response(&agent("a2"), "memory.record_error", &theirs)), -32002);
+}

@@ -58,7 +58,8 @@ pub(crate) fn record_error(call: &mut Call<'_>) -> Result<Map, Failure> {
         None => task.current(),
     };
     let (now, _) = call.store.now();
-    let is_chosen = error_id.is_some();
+    let (is_chosen, states_stage, states_time) =
+        (error_id.is_some(), stage_id.is_some(), at.is_some());
     let error = ErrorRecord {
         tenant: call.store.tenant().to_owned(),
         error_id: error_id.unwrap_or_else(|| call.store.new_id()),
@@ -75,12 +76,22 @@ pub(crate) fn record_error(call: &mut Call<'_>) -> Result<Map, Failure> {
         memory_ids,
     };
     // The write holds changes of memories too, so a lost race may be one about those: worked out again, it says which.
-    let about = retried(|| {
+    let (about, first) = retried(|| {
+        let about = call.store.name(Sort::Error, &error.error_id)?;
+        if is_chosen && call.store.has(&about) {
+            let known = call.store.get::<ErrorRecord>(Sort::Error, &error.error_id)?;
+            let known = known.map(|kept| kept.state);
+            let first = known.filter(|known| says_same(known, &error, states_stage, states_time));
+            return match first {
+                Some(first) => Ok((about, Some(first))),
+                None => Err(Failure::conflict(format!(
+                    "the id {:?} is taken by another error",
+                    error.error_id
+                ))),
+            };
+        }
         for id in &error.memory_ids {
             call.memory(id)?;
-        }
-        if is_chosen && call.store.has(&call.store.name(Sort::Error, &error.error_id)?) {
-            return Err(Failure::conflict(format!("the id {:?} is taken", error.error_id)));
         }
         let mut batch = Batch::default();
         let shape = shape_of_error(call, &mut batch, &error)?;
@@ -89,22 +100,50 @@ pub(crate) fn record_error(call: &mut Call<'_>) -> Result<Map, Failure> {
             prevent(call, &mut batch, &task, &error)?;
         }
         call.commit(batch)?;
-        Ok(about)
+        Ok((about, None))
     })?;
-    call.watch.look_at(call.store.tenant(), &task.task_id);
+    let is_repeated = first.is_some();
+    let error = first.unwrap_or(error);
+    if !is_repeated {
+        call.watch.look_at(call.store.tenant(), &task.task_id);
+    }
     // The error is stored by now: an answer of failure would have it recorded twice.
     let signal = signal(call, &task, &error, about, now).unwrap_or_else(|failure| {
         tracing::error!(error = %failure.error.message, "an error is told to nobody");
         call.degraded = true;
         None
     });
-    signal.iter().for_each(|signal| call.shared.announcer.tell(signal));
+    if !is_repeated {
+        signal.iter().for_each(|signal| call.shared.announcer.tell(signal));
+    }
     let mut map = Map::new();
     map.insert("error_id", error.error_id.as_str());
     map.insert("recorded_at", error.recorded_at.as_str());
     map.insert("error_severity", error.error_severity);
     map.insert("ace_signal", signal.map(|signal| signal.to_value()));
+    if is_repeated {
+        map.insert("unchanged", true);
+    }
     Ok(map)
+}
+
+/// Returns true if an error is sent again whose answer was lost. A stage and a time that nobody stated may differ: the task
+/// may have moved on meanwhile.
+fn says_same(
+    known: &ErrorRecord,
+    sent: &ErrorRecord,
+    states_stage: bool,
+    states_time: bool,
+) -> bool {
+    let mut again = sent.clone();
+    if !states_stage {
+        again.stage_id.clone_from(&known.stage_id);
+        again.stage_type = known.stage_type;
+    }
+    if !states_time {
+        again.recorded_at.clone_from(&known.recorded_at);
+    }
+    again == *known
 }
 
 /// Makes those memories critical that contradict one which a severe error is linked to: they would have prevented it.
