@@ -88,3 +88,28 @@ fn what_a_caller_says_of_criticality_stands() {
     let params = format!(r#"{{"memory_id":"{id}","is_critical":true}}"#);
     assert_eq!(code(&rig.response(&caller, "memory.update_criticality", &params)), -32602);
 }
+
+#[test]
+fn an_outcome_that_is_sent_again_is_learnt_from_once() {
+    let rig = Rig::new();
+    let stored = rig.ask(
+        "memory.store",
+        r#"{"content":"ask the operator","task_id":"t1","relevance_score":0.5}"#,
+    );
+    let id = text(&stored, "/memory_id");
+    let outcome = |effectiveness: f64| {
+        format!(
+            r#"{{"task_id":"t1","context_id":"c1","intervention_type":"hint","effectiveness":{effectiveness},"success":true,"memory_ids":["{id}"],"intervention_id":"i1"}}"#
+        )
+    };
+    let method = "memory.record_intervention_outcome";
+    let first = watcher(&rig, method, &outcome(1.0));
+    assert_eq!(text(&first, "/intervention_id"), "i1");
+    let seq = rig.engine.newest();
+    let again = watcher(&rig, method, &outcome(1.0));
+    assert!(is(&again, "/unchanged") && first.get("unchanged").is_none());
+    assert_eq!(again.get("updated"), first.get("updated"));
+    assert_eq!(rig.engine.newest(), seq, "nothing was written");
+    let other = rig.response(&somebody(&[ACE], &["a1"]), method, &outcome(0.5));
+    assert_eq!(code(&other), -32002);
+}

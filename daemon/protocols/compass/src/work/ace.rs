@@ -269,12 +269,32 @@ pub(crate) fn record_intervention_outcome(call: &mut Call<'_>) -> Result<Map, Fa
     memory_ids.sort();
     memory_ids.dedup();
     let notes = params.said("notes")?.map(str::to_owned);
+    let chosen = params.id("intervention_id")?.map(str::to_owned);
     let after = params.numbers("metrics_after", f64::MIN, f64::MAX)?.unwrap_or_default();
     let after: BTreeMap<String, f64> =
         after.into_iter().map(|(name, n)| (name.to_owned(), n)).collect();
     params.finish()?;
-    let (id, changed) = retried(|| {
+    let (id, changed, is_repeated) = retried(|| {
         let (now, _) = call.store.now();
+        let intervention = Intervention {
+            tenant: call.store.tenant().to_owned(),
+            intervention_id: chosen.clone().unwrap_or_else(|| call.store.new_id()),
+            agent_id: task.agent_id.clone(),
+            task_id: task.task_id.clone(),
+            context_id: context_id.clone(),
+            intervention_type: kind.clone(),
+            effectiveness,
+            success,
+            memory_ids: memory_ids.clone(),
+            notes: notes.clone(),
+            metrics_after: after.clone(),
+            recorded_at: Store::stamp(now),
+        };
+        if let Some(id) = &chosen
+            && call.store.has(&call.store.name(Sort::Intervention, id)?)
+        {
+            return Ok((id.clone(), repeated(call, &intervention)?, true));
+        }
         let mut batch = Batch::default();
         let mut changed = Vec::new();
         for memory in &memory_ids {
@@ -291,20 +311,6 @@ pub(crate) fn record_intervention_outcome(call: &mut Call<'_>) -> Result<Map, Fa
             call.store.change(&mut batch, &kept, &state, &shape)?;
             changed.push(state);
         }
-        let intervention = Intervention {
-            tenant: call.store.tenant().to_owned(),
-            intervention_id: call.store.new_id(),
-            agent_id: task.agent_id.clone(),
-            task_id: task.task_id.clone(),
-            context_id: context_id.clone(),
-            intervention_type: kind.clone(),
-            effectiveness,
-            success,
-            memory_ids: memory_ids.clone(),
-            notes: notes.clone(),
-            metrics_after: after.clone(),
-            recorded_at: Store::stamp(now),
-        };
         let said = notes.iter().map(String::as_str);
         let content: Vec<&str> = std::iter::once(kind.as_str()).chain(said).collect();
         let shape = Shape {
@@ -326,7 +332,7 @@ pub(crate) fn record_intervention_outcome(call: &mut Call<'_>) -> Result<Map, Fa
             course.write(call, &mut batch, now)?;
         }
         call.commit(batch)?;
-        Ok((intervention.intervention_id, changed))
+        Ok((intervention.intervention_id, changed, false))
     })?;
     let mut map = Map::new();
     map.insert("intervention_id", id);
@@ -338,7 +344,25 @@ pub(crate) fn record_intervention_outcome(call: &mut Call<'_>) -> Result<Map, Fa
         Value::Object(map)
     });
     map.insert("updated", updated.collect::<Value>());
+    if is_repeated {
+        map.insert("unchanged", true);
+    }
     Ok(map)
+}
+
+/// Returns the memories of an intervention that is sent again, because its answer was lost: as they are now.
+fn repeated(call: &Call<'_>, again: &Intervention) -> Result<Vec<Memory>, Failure> {
+    let id = &again.intervention_id;
+    let known = call.store.get::<Intervention>(Sort::Intervention, id)?.map(|kept| kept.state);
+    let is_same = known.is_some_and(|known| {
+        known == Intervention { recorded_at: known.recorded_at.clone(), ..again.clone() }
+    });
+    if !is_same {
+        return Err(Failure::conflict(format!("the id {id:?} is taken by another intervention")));
+    }
+    let memories = again.memory_ids.iter().map(|id| call.store.get::<Memory>(Sort::Memory, id));
+    let memories = memories.filter_map(|kept| kept.map(|kept| Some(kept?.state)).transpose());
+    memories.collect()
 }
 
 /// Returns a memory after an intervention that used it.
