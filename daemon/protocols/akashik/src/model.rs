@@ -2,7 +2,7 @@
 //!
 //! Contents are not in it. A unit has its vector and what decides about it; its text is read from the store when it is asked for.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use omird_embedding::Probe;
 
@@ -12,7 +12,7 @@ use crate::meaning;
 use crate::nearby::{Meaning, Nearby};
 use crate::rights::{self, Seen, Viewer};
 use crate::types::{Agent, Conflict, Handoff, Session, Subscription, Task, Unit};
-use crate::words::{AgentStatus, RelationType, UnitStatus};
+use crate::words::{AgentStatus, MemoryType, RelationType, UnitStatus};
 
 /// A unit without its content.
 #[derive(Debug, Clone)]
@@ -253,8 +253,45 @@ impl Model {
 
     /// Decides if somebody sees a unit.
     pub(crate) fn sees(&self, viewer: &Viewer<'_>, kept: &Kept) -> bool {
+        self.sees_itself(viewer, kept) && self.sees_sources(viewer, kept)
+    }
+
+    fn sees_itself(&self, viewer: &Viewer<'_>, kept: &Kept) -> bool {
         let seen = kept.seen();
         rights::sees(viewer, seen, seen.session.and_then(|id| self.session(id)))
+    }
+
+    /// Decides if somebody sees all that a synthesis elaborates: it says the same in other words. Only whom a rule of the session
+    /// keeps from something is asked for. To such a one, what is gone counts as hidden.
+    fn sees_sources(&self, viewer: &Viewer<'_>, kept: &Kept) -> bool {
+        let is_limited = |kept: &Kept| {
+            let session = kept.unit.session().and_then(|id| self.session(id));
+            kept.unit.of == MemoryType::Synthesis
+                && kept.unit.source.agent_id != viewer.agent_id
+                && session.is_some_and(|session| rights::is_limited(viewer, session))
+        };
+        if !is_limited(kept) {
+            return true;
+        }
+        // A synthesis may elaborate others, and whoever records units may have them do so in a circle.
+        let mut met: HashSet<&str> = HashSet::new();
+        let mut left = vec![kept];
+        while let Some(kept) = left.pop() {
+            for relation in &kept.unit.relations {
+                if relation.of != RelationType::Elaborates || !met.insert(&relation.target_id) {
+                    continue;
+                }
+                match self.units.get(&relation.target_id) {
+                    Some(source) if self.sees_itself(viewer, source) => {
+                        if is_limited(source) {
+                            left.push(source);
+                        }
+                    }
+                    _ => return false,
+                }
+            }
+        }
+        true
     }
 
     /// Decides if somebody sees a conflict: both its units, as far as they are there.

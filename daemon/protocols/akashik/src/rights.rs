@@ -174,6 +174,14 @@ pub(crate) fn sees(viewer: &Viewer<'_>, unit: Seen<'_>, declared: Option<&Sessio
     !is_hidden && !is_barred
 }
 
+/// Decides if a rule of a session keeps some type of units from somebody.
+pub(crate) fn is_limited(viewer: &Viewer<'_>, session: &Session) -> bool {
+    let policy = &session.policy;
+    let mut of_role = policy.role_rules.iter().filter(|rule| rule.role == viewer.role);
+    of_role.any(|rule| !rule.hidden_types.is_empty())
+        || policy.type_rules.iter().any(|rule| viewer.authority < rule.min_authority)
+}
+
 /// Decides if somebody finds a session: a member, whoever is invited, anybody where it is open, and whoever may lead any.
 pub(crate) fn finds(viewer: &Viewer<'_>, session: &Session) -> bool {
     let id = viewer.agent_id;

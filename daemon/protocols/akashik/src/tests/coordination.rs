@@ -229,6 +229,60 @@ fn a_session_keeps_what_is_its_own() {
 }
 
 #[test]
+fn a_synthesis_is_hidden_from_whom_its_sources_are() {
+    let rig = Rig::new();
+    rig.join(&["lead", "a"]);
+    rig.register("aud", "auditor", 4);
+    let policy = r#""policy":{"role_rules":[{"role":"auditor","hidden_types":["decision"]}]}"#;
+    let create = format!(
+        r#"{{"action":"create","session_id":"s","goal":"clear the hall","members":["a","aud"],{policy}}}"#
+    );
+    rig.ask("lead", "SESSION", &create);
+    let within = |agent: &str, operation: &str, payload: &str| {
+        let (status, answer) = rig.ask_in(agent, 6, Some("s"), operation, payload);
+        assert!(status < 300, "{answer}");
+        answer
+    };
+    let seen = |agent: &str| {
+        let payload = r#"{"scope":{"role":"r","max_units":9,"include_archived":true}}"#;
+        let answer = within(agent, "ATTUNE", payload);
+        ids(&answer).into_iter().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let decision = unit("The hall is cleared at noon.", "").replace("finding", "decision");
+    within("a", "RECORD", &decision);
+    within("a", "RECORD", &unit("The hall is full of boxes.", ""));
+    let open = seen("aud");
+    assert_eq!(open.len(), 1, "the finding alone");
+    let sum_up = |types: &str| {
+        let payload = format!(r#"{{"strategy":"summarize","filter":{{"types":["{types}"]}}}}"#);
+        let summed = within("lead", "COMPACT", &payload);
+        assert_eq!(number(&summed, "/synthesis_units_created"), 1);
+    };
+    sum_up("decision");
+    assert_eq!(seen("aud"), open, "what was decided stays hidden");
+    assert_eq!(seen("a").len(), 1, "the author of the units sees what sums them up");
+    // One of a synthesis says the same again.
+    sum_up("synthesis");
+    assert_eq!(seen("aud"), open);
+    sum_up("finding");
+    assert_eq!(seen("aud").len(), 2);
+    // A rule that comes later counts too, and what is purged opens nothing.
+    rig.ask("lead", "SESSION", r#"{"action":"set_policy","session_id":"s","policy":{}}"#);
+    assert_eq!(seen("aud").len(), 5);
+    let set = format!(r#"{{"action":"set_policy","session_id":"s",{policy}}}"#);
+    rig.ask("lead", "SESSION", &set);
+    let (status, _) = rig.ask_in(
+        "lead",
+        10,
+        Some("s"),
+        "COMPACT",
+        r#"{"strategy":"purge","filter":{"types":["decision"]}}"#,
+    );
+    assert_eq!(status, 200);
+    assert_eq!(seen("aud").len(), 2);
+}
+
+#[test]
 fn a_session_that_nobody_created_is_that_of_its_messages() {
     let rig = Rig::new();
     rig.join(&["a", "b"]);
