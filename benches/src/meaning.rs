@@ -6,6 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use omird::engine::testing::ByHand;
 use omird::engine::{Engine, Query};
 use omird_embedding::{Embedder, StaticModel, Vector};
 use omird_tests::random::Random;

@@ -7,6 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use omird::engine::testing::ByHand;
 use omird::engine::{Encoding, Engine, Precedence, Query};
 
 use crate::Result;

@@ -19,6 +19,7 @@ use omir_core::tier::Tier;
 use omir_core::validate::{Level, Severity, validate_bundle};
 use omir_core::value::Value;
 use omird::disk::{self, Disk};
+use omird::engine::testing::ByHand;
 use omird::engine::{Engine, Query};
 use omird::store::format::segment::{self, Names};
 use omird::store::format::signature::{Digest, Seal};

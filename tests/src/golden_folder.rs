@@ -26,6 +26,7 @@ use omir_core::reference::Ref;
 use omir_core::space::Center;
 use omir_core::value::{Map, Value};
 use omird::disk::Folder;
+use omird::engine::testing::ByHand;
 use omird::engine::{Engine, Query, Settings};
 use omird::store::backup;
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 use omir_core::json;
 use omir_core::model::Resource;
 use omir_core::value::Value;
+use omird::engine::testing::ByHand;
 use omird::engine::{Change, Code, Encoding, Error, Query};
 
 use crate::cut_disk::CutDisk;

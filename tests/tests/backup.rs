@@ -14,6 +14,7 @@ use omir_core::model::Resource;
 use omir_core::reference::Ref;
 use omir_core::value::Value;
 use omird::disk::{self, Disk, DiskFile, Folder as RealDisk, Mode};
+use omird::engine::testing::ByHand;
 use omird::engine::{Code, Engine, FlashSettings, MAX_PIECE, Query, Settings};
 use omird::store::DeviceKey;
 use omird::store::backup::{

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use omird::engine::testing::ByHand;
 use omird::engine::{Code, FlashSettings, Settings};
 use omird::store::format::wal;
 use omird_tests::check::{reopen, store};

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use omir_core::value::Value;
 use omird::disk::{Disk, Folder};
+use omird::engine::testing::ByHand;
 use omird::engine::{Code, CompactionScope, Error, FlashSettings, Query, Settings};
 use omird::store::Lock;
 use omird_tests::check::{reopen, store};

@@ -13,6 +13,7 @@ use std::time::Duration;
 use omir_core::model::Resource;
 use omir_core::reference::{Ref, ResourceType};
 use omird::disk::{Disk, Folder};
+use omird::engine::testing::ByHand;
 use omird::engine::{Code, CompactionScope, Query, Settings};
 use omird::store::pass_on;
 use omird_tests::check::{self, decode, reopen};

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use omir_core::decode::Limits;
 use omir_core::value::Value;
 use omir_core::{cbor, json};
+use omird::engine::testing::ByHand;
 use omird::engine::{CompactionScope, Encoding};
 use omird::protocols::experience::{
     EXPERIENCE, ExperienceSettings, Experiences, HEALTH, HINTS, RECORD, SCHEMA,

@@ -10,6 +10,7 @@ use omir_core::confidence::Outcome;
 use omir_core::json;
 use omir_core::model::{MemoryRecord, Resource};
 use omir_core::value::Value;
+use omird::engine::testing::ByHand;
 use omird::engine::{CompactionScope, Encoding, Precedence, Query, Settings};
 use omird_tests::check::decode;
 use omird_tests::cut_disk::CutDisk;

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use omird::engine::testing::ByHand;
 use omird::engine::{Code, CompactionScope, Error, Forgetting, Settings};
 use omird_tests::check::{recognise, store};
 use omird_tests::cut_disk::{CutDisk, EVERYTHING, ONLY_SYNCED};

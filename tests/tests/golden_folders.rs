@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use omird::engine::testing::ByHand;
 use omird::engine::{Change, Encoding, Engine};
 use omird::store::format::keys;
 use omird::store::{DeviceKey, device_key};

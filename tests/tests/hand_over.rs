@@ -13,6 +13,7 @@ use omir_core::json;
 use omir_core::profile::{ROBOTICS, builtin};
 use omir_core::validate::{Level, Options, Severity, check_document};
 use omir_core::value::Value;
+use omird::engine::testing::ByHand;
 use omird::engine::{
     Clock, Effect, Encoding, Engine, Merged, Precedence, Query, RequestLimits, Task,
 };

@@ -10,6 +10,7 @@ use omir_core::event::EventKind;
 use omir_core::reference::Ref;
 use omir_core::value::Value;
 use omird::disk::Disk;
+use omird::engine::testing::ByHand;
 use omird::engine::{Code, CompactionScope, Settings, Task};
 use omird::store::format::signature::{Seal, chain_breaks};
 use omird::store::format::{segment, wal};

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use omir_core::value::Value;
+use omird::engine::testing::ByHand;
 use omird::engine::{Code, Precondition, Query, Settings};
 use omird::store::format::{wal, witness};
 use omird_tests::Result;

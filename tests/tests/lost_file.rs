@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use omird::engine::testing::ByHand;
 use omird::engine::{Encoding, Engine, Parts};
 use omird::store::SledStore;
 use omird_tests::folder::parts;

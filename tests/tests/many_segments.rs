@@ -1,5 +1,6 @@
 //! A store has more segments than a process may have files open.
 
+use omird::engine::testing::ByHand;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;

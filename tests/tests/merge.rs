@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use omir_core::cbor;
 use omir_core::confidence::{Outcome, Weight};
+use omird::engine::testing::ByHand;
 use omird::engine::{Change, Effect, Encoding, Merged, Precedence, Query};
 use omird_tests::check;
 use omird_tests::cut_disk::{CutDisk, EVERYTHING, ONLY_SYNCED};

@@ -5,6 +5,7 @@ use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::Duration;
 
+use omird::engine::testing::ByHand;
 use omird::engine::{Code, CompactionScope, Effect, Encoding, Engine, Error, Precondition, Stored};
 use omird_tests::cut_disk::CutDisk;
 use omird_tests::session::{Session, TestClock};

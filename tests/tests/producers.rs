@@ -13,6 +13,7 @@ use omir_core::number::Number;
 use omir_core::reference::ResourceType;
 use omir_core::value::Value;
 use omird::disk::Folder;
+use omird::engine::testing::ByHand;
 use omird::engine::{Engine, Query, ScorePart};
 use omird_tests::check::decode;
 use omird_tests::journal::change;

@@ -10,6 +10,7 @@ use std::time::Duration;
 use omir_core::hex;
 use omir_core::proof::{Proof, ProofFault, PublicKey, judge};
 use omir_core::reference::Ref;
+use omird::engine::testing::ByHand;
 use omird::engine::{Change, Clock as _, Code, CompactionScope, Encoding, Settings, SystemClock};
 use omird::store::format::segment;
 use omird::store::inspect::{NoProof, Store};

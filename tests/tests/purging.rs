@@ -7,6 +7,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::Duration;
 
+use omird::engine::testing::ByHand;
 use omird::engine::{Change, CompactionScope, Encoding, Settings, SweepReport, Task};
 use omird_tests::cut_disk::{CutDisk, EVERYTHING, ONLY_SYNCED};
 use omird_tests::session::{Session, TestClock, settings};

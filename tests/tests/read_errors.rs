@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use omird::disk::{Disk, DiskFile, Mode};
 use omird::engine::Settings;
+use omird::engine::testing::ByHand;
 use omird::store::pass_on;
 use omird_tests::check::reopen;
 use omird_tests::cut_disk::{CutDisk, EVERYTHING, ONLY_SYNCED};

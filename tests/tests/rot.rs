@@ -12,6 +12,7 @@ use omir_core::model::Resource;
 use omir_core::reference::Ref;
 use omir_core::value::Value;
 use omird::disk::Disk;
+use omird::engine::testing::ByHand;
 use omird::engine::{Code, CompactionScope, FlashSettings, Query, Settings, Task};
 use omird::store::RefKey;
 use omird::store::format::{segment, wal};

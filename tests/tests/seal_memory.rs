@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use omird::disk::Folder;
+use omird::engine::testing::ByHand;
 use omird::engine::{CompactionScope, Durability, Encoding, Forgetting, Settings};
 use omird_tests::session::{Session, TestClock};
 use peak_alloc::PeakAlloc;

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use omir_core::decode::Limits;
 use omir_core::model::Resource;
+use omird::engine::testing::ByHand;
 use omird::engine::{
     Change, Clock, Code, CompactionScope, DEEPEST, Encoding, Query, RequestLimits, Settings, Task,
 };

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use omir_core::value::Value;
+use omird::engine::testing::ByHand;
 use omird::engine::{CompactionScope, Query, Snapshot};
 use omird_tests::cut_disk::CutDisk;
 use omird_tests::journal::change;

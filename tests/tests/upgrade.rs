@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use omird::disk::{self, Disk};
 use omird::engine::Task;
+use omird::engine::testing::ByHand;
 use omird_tests::check;
 use omird_tests::cut_disk::{CutDisk, EVERYTHING, ONLY_SYNCED};
 use omird_tests::golden_folder::{

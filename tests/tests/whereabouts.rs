@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use omir_core::instant::Timestamp;
+use omird::engine::testing::ByHand;
 use omird::engine::{Encoding, Engine, Forgetting, Hit, Query, ScorePart, Settings, Task};
 use omird_tests::check::decode;
 use omird_tests::cut_disk::CutDisk;

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use omird::engine::CompactionScope;
+use omird::engine::testing::ByHand;
 
 use super::{Bench, key, local, store, sweep};
 use crate::Result;

@@ -6,6 +6,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use omird::engine::testing::ByHand;
 use omird::engine::{Engine, SWEEP_PAUSE};
 
 use super::Bench;

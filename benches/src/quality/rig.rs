@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use omird::engine::testing::ByHand;
 use omird::engine::{Encoding, Engine, Fusion, Settings};
 use omird_embedding::{Embedder, Hashed, StaticModel};
 use omird_tests::random::Random;

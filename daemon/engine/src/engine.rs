@@ -120,12 +120,12 @@ impl Engine {
     }
 
     /// Returns the damage that the last start found.
-    pub fn damage(&self) -> &[Damage] {
+    pub(crate) fn damage(&self) -> &[Damage] {
         &self.inner.damage
     }
 
     /// Returns the number of index blocks that the last start rebuilt.
-    pub fn rebuilt(&self) -> u64 {
+    pub(crate) fn rebuilt(&self) -> u64 {
         self.inner.rebuilt
     }
 
@@ -153,7 +153,7 @@ impl Engine {
     }
 
     /// Returns the bytes used on the card, and the quota.
-    pub fn quota_usage(&self) -> QuotaUsage {
+    pub(crate) fn quota_usage(&self) -> QuotaUsage {
         self.inner.shared.quota_usage()
     }
 

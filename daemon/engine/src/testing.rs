@@ -1,4 +1,5 @@
-//! For tests, also of other crates: the parts of an engine, and a clock that a test sets. Nothing else uses it.
+//! For tests and benchmarks, also of other crates: the parts of an engine, a clock that a test sets, and an engine's upkeep by hand.
+//! Nothing else uses it.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -6,13 +7,17 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
 use omir_core::instant::Timestamp;
-use omird_store::DeviceKey;
+use omird_store::{Damage, DeviceKey};
 
-use crate::Parts;
+use crate::card::quota::QuotaUsage;
 use crate::disk::Folder;
 use crate::settings::Settings;
 use crate::time::clock::{Clock, SystemClock};
 use crate::write::events::Events;
+use crate::{
+    Change, Compaction, CompactionScope, Encoding, Engine, Error, Parts, Precedence, SweepReport,
+    Task,
+};
 
 /// The parts of an engine on a folder, without a kept index and with the default settings. Its ids count
 /// from one.
@@ -93,5 +98,96 @@ impl Clock for TestClock {
 
     fn is_synchronised(&self) -> bool {
         self.is_synchronised.load(Ordering::Acquire)
+    }
+}
+
+/// What an engine's threads do at their times, done by hand, and what nobody but a test or a measurement looks at.
+pub trait ByHand {
+    /// Returns the damage that the last start found.
+    fn damage(&self) -> &[Damage];
+
+    /// Returns the number of index blocks that the last start rebuilt.
+    fn rebuilt(&self) -> u64;
+
+    /// Returns the bytes used on the card, and the quota.
+    fn quota_usage(&self) -> QuotaUsage;
+
+    /// Returns how many versions there are that no vector was made of yet.
+    fn unembedded(&self) -> u64;
+
+    /// Decodes what a client wants merged into what is stored, as [`Engine::admit`] does once it has a permit.
+    ///
+    /// # Errors
+    /// As [`Engine::prepare`], with bounds of its own, and `BUSY` while another large one is under way.
+    fn prepare_merge(
+        &self,
+        payload: &[u8],
+        encoding: Encoding,
+        precedence: Precedence,
+    ) -> Result<Change, Error>;
+
+    /// Compacts segments and waits until it is done.
+    ///
+    /// # Errors
+    /// As [`Engine::request_compaction`], and those of the disk.
+    fn compact(&self, scope: CompactionScope) -> Result<Compaction, Error>;
+
+    /// States that so many bytes are needed: the next sweep makes room for them, once.
+    fn relieve(&self, bytes_to_free: u64);
+
+    /// One pass as the daemon makes it by itself: `pause` is called after each slice, and ends the pass by returning false.
+    ///
+    /// # Errors
+    /// What the writer refuses.
+    fn sweep_gently(&self, pause: &dyn Fn() -> bool) -> Result<SweepReport, Error>;
+
+    /// Does what is otherwise done at intervals, and waits until it is done.
+    ///
+    /// # Errors
+    /// `INTERNAL` if the engine is stopping.
+    fn run_task(&self, task: Task) -> Result<(), Error>;
+
+    /// Seals everything that was acknowledged before, and waits for it at most `patience`.
+    ///
+    /// # Errors
+    /// The reason why not all of it is sealed; it is safe in the log.
+    fn seal_now(&self, patience: Duration) -> Result<(), Error>;
+}
+
+impl ByHand for Engine {
+    fn damage(&self) -> &[Damage] {
+        self.damage()
+    }
+    fn rebuilt(&self) -> u64 {
+        self.rebuilt()
+    }
+    fn quota_usage(&self) -> QuotaUsage {
+        self.quota_usage()
+    }
+    fn unembedded(&self) -> u64 {
+        self.unembedded()
+    }
+    fn prepare_merge(
+        &self,
+        payload: &[u8],
+        encoding: Encoding,
+        precedence: Precedence,
+    ) -> Result<Change, Error> {
+        self.prepare_merge(payload, encoding, precedence)
+    }
+    fn compact(&self, scope: CompactionScope) -> Result<Compaction, Error> {
+        self.compact(scope)
+    }
+    fn relieve(&self, bytes_to_free: u64) {
+        self.relieve(bytes_to_free);
+    }
+    fn sweep_gently(&self, pause: &dyn Fn() -> bool) -> Result<SweepReport, Error> {
+        self.sweep_gently(pause)
+    }
+    fn run_task(&self, task: Task) -> Result<(), Error> {
+        self.run_task(task)
+    }
+    fn seal_now(&self, patience: Duration) -> Result<(), Error> {
+        self.seal_now(patience)
     }
 }

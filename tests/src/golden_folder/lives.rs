@@ -13,6 +13,7 @@ use omir_core::confidence::{Outcome, Weight};
 use omir_core::instant::Timestamp;
 use omir_core::value::Value;
 use omird::disk::Folder;
+use omird::engine::testing::ByHand;
 use omird::engine::{
     Change, CompactionScope, Encoding, FlashSettings, Forgetting, MAX_PIECE, Precedence, Query,
     Settings, Task,

@@ -15,6 +15,7 @@ use omir_core::model::Resource;
 use omir_core::reference::{Ref, ResourceType};
 use omir_core::value::Value;
 use omird::disk::Folder;
+use omird::engine::testing::ByHand;
 use omird::engine::{
     Change, CompactionScope, Effect, Encoding, Engine, Error, Events, FlashSettings, Forgetting,
     Parts, Receipt, Settings,

@@ -6,6 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 use omird::engine::CompactionScope;
+use omird::engine::testing::ByHand;
 
 use super::hurt::{Class, Kind, Wound, hurt};
 use super::judge::{Answers, Verdict};

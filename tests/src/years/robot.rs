@@ -11,6 +11,7 @@ use omir_core::instant::Timestamp;
 use omir_core::reference::{Ref, ResourceType};
 use omir_core::value::Value as Status;
 use omird::disk::Folder;
+use omird::engine::testing::ByHand;
 use omird::engine::{
     Change, Effect, Encoding, Engine, Event, Events, Forgetting, Hit, Listening, Parts, Query,
     Settings, Task,

@@ -1,5 +1,6 @@
 //! Maintenance of an idle store.
 
+use omird::engine::testing::ByHand;
 use omird::engine::{CompactionScope, Engine};
 
 use super::card::{Card, Cause};

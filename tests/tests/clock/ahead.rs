@@ -2,6 +2,7 @@
 
 use omir_core::tier::Tier;
 use omird::engine::CompactionScope;
+use omird::engine::testing::ByHand;
 
 use super::*;
 

@@ -1,6 +1,7 @@
 //! A life with sweeps, cut anywhere.
 
 use super::*;
+use omird::engine::testing::ByHand;
 
 /// The day of the robot of [`phase`]; doing it again changes nothing.
 const PHASES: [Duration; 7] =

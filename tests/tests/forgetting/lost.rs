@@ -2,6 +2,7 @@
 //!
 //! Invariant 10 of ARCHITECTURE.md.
 
+use omird::engine::testing::ByHand;
 use omird::store::format::sidecar::Sidecar;
 use omird::store::format::witness;
 use omird::store::{Fact, FactKind};

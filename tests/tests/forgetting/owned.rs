@@ -2,6 +2,7 @@
 //! matter.
 
 use omird::engine::Precedence;
+use omird::engine::testing::ByHand;
 use omird_tests::check;
 
 use super::*;

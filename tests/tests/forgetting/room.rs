@@ -1,6 +1,7 @@
 //! Expiry and eviction: memories that are over or needed least go; those used together come closer.
 
 use super::*;
+use omird::engine::testing::ByHand;
 
 #[test]
 fn what_is_over_for_long_goes_and_what_is_pinned_stays() {

@@ -126,7 +126,7 @@ impl Engine {
     }
 
     /// Returns the number of versions that no vector was made of yet.
-    pub fn unembedded(&self) -> u64 {
+    pub(crate) fn unembedded(&self) -> u64 {
         self.inner.shared.vectors.pending.load(Ordering::Relaxed)
     }
 

@@ -72,7 +72,7 @@ impl Engine {
     ///
     /// # Errors
     /// As [`Engine::prepare`], with bounds of its own, and `BUSY` while another large one is under way.
-    pub fn prepare_merge(
+    pub(crate) fn prepare_merge(
         &self,
         payload: &[u8],
         encoding: request::Encoding,

@@ -24,7 +24,7 @@ impl Engine {
     ///
     /// # Errors
     /// The reason why not all of it is sealed; it is safe in the log.
-    pub fn seal_now(&self, patience: Duration) -> Result<(), Error> {
+    pub(crate) fn seal_now(&self, patience: Duration) -> Result<(), Error> {
         let (done, answer) = crossbeam_channel::bounded(1);
         let queue = self.queue().ok_or_else(Error::stopping)?;
         let sent = queue.send_timeout(Message::Seal(done), patience);

@@ -401,7 +401,7 @@ impl Engine {
     /// # Errors
     /// `UNAUTHORIZED` if the daemon is configured read-only; `BUSY` if too much is waiting;
     /// `STORAGE_FULL` or `INTERNAL` if the disk refuses.
-    pub fn compact(&self, scope: CompactionScope) -> Result<Compaction, Error> {
+    pub(crate) fn compact(&self, scope: CompactionScope) -> Result<Compaction, Error> {
         let (sender, receiver) = crossbeam_channel::bounded(1);
         let answer = Box::new(move |result| {
             let _ = sender.send(result);

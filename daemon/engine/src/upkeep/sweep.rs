@@ -87,7 +87,7 @@ impl Engine {
     ///
     /// For tests and simulations, which ask for an amount: how far a store is above a bound depends on every byte
     /// of its logs, segments and index, and compaction takes its part before eviction does.
-    pub fn relieve(&self, bytes_to_free: u64) {
+    pub(crate) fn relieve(&self, bytes_to_free: u64) {
         self.inner.shared.sweep.bytes_to_free.store(bytes_to_free, Ordering::Relaxed);
     }
 
@@ -96,7 +96,7 @@ impl Engine {
     ///
     /// # Errors
     /// What the writer refuses.
-    pub fn sweep_gently(&self, pause: &dyn Fn() -> bool) -> Result<SweepReport, Error> {
+    pub(crate) fn sweep_gently(&self, pause: &dyn Fn() -> bool) -> Result<SweepReport, Error> {
         self.pass(Purpose::Upkeep, pause)
     }
 

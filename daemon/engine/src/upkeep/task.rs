@@ -14,7 +14,7 @@ impl Engine {
     ///
     /// # Errors
     /// `INTERNAL` if the engine is stopping.
-    pub fn run_task(&self, task: Task) -> Result<(), Error> {
+    pub(crate) fn run_task(&self, task: Task) -> Result<(), Error> {
         let (done, waiting) = crossbeam_channel::bounded(1);
         let queue = self.queue().ok_or_else(Error::stopping)?;
         queue.send(Message::Task(TaskOrder { task, done })).map_err(|_| Error::stopping())?;

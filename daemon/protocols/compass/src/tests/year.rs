@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use omird_engine::testing::ByHand;
 use omird_engine::{FlashSettings, Settings as EngineSettings};
 
 use super::*;
