@@ -149,12 +149,22 @@ impl<'a> Sentence<'_, 'a> {
         }
     }
 
-    /// The number of lexemes of the name with capitals that begins at `at`; 0 if none does.
+    /// The number of lexemes of the name with capitals that begins at `at`, with its titles; 0 if none does.
     fn run(&self, at: usize) -> usize {
-        let title = self.title(at);
-        if title > 0 {
-            return title + self.run(at + title).max(1);
+        // A title is what a title may stand before, so there may be as many as the text has words.
+        let mut titles = 0;
+        while titles < MAX_WORDS {
+            match self.title(at + titles) {
+                0 => break,
+                length => titles += length,
+            }
         }
+        let name = self.name(at + titles);
+        if titles > 0 { titles + name.max(1) } else { name }
+    }
+
+    /// The number of lexemes of the name with capitals and without a title that begins at `at`; 0 if none does.
+    fn name(&self, at: usize) -> usize {
         if !self.is_of_name(at) || self.is_opener(at) {
             return 0;
         }
