@@ -396,6 +396,23 @@ fn what_can_be_had_of_a_damaged_backup_is_restored_on_purpose() {
 }
 
 #[test]
+fn a_signature_that_cannot_be_read_holds_up_nothing_that_is_restored_on_purpose() {
+    let (disk, clock, _) = lived();
+    let session = Session::open(&disk, &clock).unwrap();
+    let backup = CutDisk::new();
+    back_up(&Robot::of(&session), &backup).unwrap();
+    backup.make_unreadable(&segment::signature_path(Robot::of(&session).number(1)));
+    let dir = tempfile::tempdir().unwrap();
+    let into = RealDisk::new(dir.path());
+    let error = restore(&backup, &into, false, &mut |_| {}).unwrap_err();
+    assert!(matches!(error, RestoreError::Unsound(_)), "{error}");
+    let done = restore(&backup, &into, true, &mut |_| {}).unwrap();
+    assert_eq!(done.faults.len(), 1, "{:?}", done.faults);
+    let other = Session::open_with(Arc::new(into), &clock, settings(), None).unwrap();
+    assert_eq!(everything(&other).0, everything(&session).0);
+}
+
+#[test]
 fn a_restore_that_was_cut_short_is_begun_again() {
     let (disk, clock, _) = lived();
     let session = Session::open(&disk, &clock).unwrap();

@@ -198,11 +198,14 @@ fn copy(
             let error = io::Error::other(format!("{path} changed while it was copied"));
             return Err(RestoreError::Source(error));
         }
-        let signature = match disk::read(from, &segment::signature_path(number)) {
-            Ok(text) => Some(text),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-            Err(error) => return Err(RestoreError::Source(error)),
-        };
+        let signature =
+            match (disk::read(from, &segment::signature_path(number)), held.get(&number)) {
+                (Ok(text), _) => Some(text),
+                (Err(error), _) if error.kind() == io::ErrorKind::NotFound => None,
+                // So it is with a signature.
+                (Err(_), Some(Held { seal: None, .. })) => None,
+                (Err(error), _) => return Err(RestoreError::Source(error)),
+            };
         if let Some(text) = signature {
             write(into, &segment::signature_path(number), &text).map_err(target)?;
         }
