@@ -96,9 +96,15 @@ impl OnnxModel {
         let tokens = TokenFiles::read(dir)?;
         let pooling = read_optional(dir, "1_Pooling/config.json")?;
         let mut hash = Sha256::new();
-        for file in
-            [Some(&bytes), tokens.tokenizer.as_ref(), tokens.vocabulary.as_ref(), pooling.as_ref()]
-        {
+        // All that a vector depends on: with another of them all are made again.
+        let files = [
+            Some(&bytes),
+            tokens.tokenizer.as_ref(),
+            tokens.vocabulary.as_ref(),
+            tokens.config.as_ref(),
+            pooling.as_ref(),
+        ];
+        for file in files {
             let bytes = file.map_or(&[][..], Vec::as_slice);
             hash.update((bytes.len() as u64).to_le_bytes());
             hash.update(bytes);
@@ -287,6 +293,13 @@ mod tests {
         assert!(refusal().contains("[CLS]"), "{}", refusal());
         std::fs::copy(models().join("onnx/vocab.txt"), dir.path().join("vocab.txt")).unwrap();
         assert!(OnnxModel::open(dir.path()).is_ok());
+        // What decides how words are read makes another model.
+        let hash_with = |lowers: bool| {
+            let config = format!(r#"{{"do_lower_case":{lowers}}}"#);
+            std::fs::write(dir.path().join("tokenizer_config.json"), config).unwrap();
+            OnnxModel::open(dir.path()).unwrap().model().hash
+        };
+        assert_ne!(hash_with(true), hash_with(false));
         // No cut and no flipped byte panics.
         for cut in (0..good.len()).step_by(good.len() / 40 + 1) {
             std::fs::write(dir.path().join("model.onnx"), &good[..cut]).unwrap();
