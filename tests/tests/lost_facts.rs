@@ -126,6 +126,30 @@ fn what_was_forgotten_stays_so_when_its_tombstone_is_lost() {
     assert_eq!(version(&session), 3);
 }
 
+#[test]
+fn an_entity_can_be_forgotten_although_what_links_it_is_lost() {
+    // The bits of the relationship's predicate are beyond repair, or those of its own name are.
+    for (text, is_named) in [("stands_on", true), ("door-wall", false)] {
+        let (disk, clock) = (CutDisk::new(), TestClock::new());
+        let session = open(&disk, &clock);
+        door(&session, "OPEN");
+        let wall = life::entity("wall", "the wall");
+        let edge = life::edge("door-wall", "Entity/door", "Entity/wall", None);
+        ask(&session, &Request::Remember(vec![wall, edge]));
+        let log = disk.paths().into_iter().rfind(|path| path.ends_with(".wal")).expect("a log");
+        disk.rot(&log, |bytes| {
+            let at = bytes.windows(text.len()).rposition(|window| window == text.as_bytes());
+            let at = at.expect("it is in the log");
+            bytes[at] ^= 8;
+            bytes[at + 5] ^= 16;
+        });
+        ask(&session, &Request::Forget(life::reference("Entity/door")));
+        assert_eq!(look(&session).expect("it is known"), None);
+        let edge = session.get(&life::reference("Relationship/door-wall"));
+        assert_eq!(matches!(edge, Ok(None)), is_named, "{edge:?}");
+    }
+}
+
 /// A version that is lost is there: nothing may take its name for absent. Whoever knows its number may replace it.
 #[test]
 fn a_lost_version_is_not_absent() {

@@ -2,7 +2,6 @@
 
 mod answers;
 pub(crate) mod backup;
-pub(crate) mod encoded;
 pub(crate) mod explain;
 pub(crate) mod export;
 pub(crate) mod get;

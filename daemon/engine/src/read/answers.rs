@@ -1,14 +1,13 @@
 //! Answers about all matches, as a reply has them: with the names of entities, which lie on the card.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use omir_core::instant::Timestamp;
 use omir_core::number::Number;
 use omir_core::value::{Map, Value};
 use omird_store::Handle;
 
-use super::encoded::{float, named_mentions};
-use crate::encoded::id_of;
+use crate::encoded::{float, id_of, named_mentions};
 use crate::index::catalog::Catalog;
 use crate::index::doc::DocId;
 use crate::index::key::RefKey;
@@ -26,6 +25,8 @@ struct Sources {
 /// What is still to be read for the answers about all matches. Made while the catalog is held, and read without.
 pub(super) struct Names {
     entities: HashMap<RefKey, Sources>,
+    /// The entities that each hit of the page is the newest match of.
+    of_hits: HashMap<DocId, Vec<RefKey>>,
     /// Names of resources that stand for a stay.
     stays: HashMap<DocId, Handle>,
     frames: HashMap<FrameId, String>,
@@ -33,8 +34,12 @@ pub(super) struct Names {
 
 impl Names {
     pub(super) fn of(catalog: &Catalog, found: &Matches) -> Self {
-        let mut names =
-            Self { entities: HashMap::new(), stays: HashMap::new(), frames: HashMap::new() };
+        let mut names = Self {
+            entities: HashMap::new(),
+            of_hits: HashMap::new(),
+            stays: HashMap::new(),
+            frames: HashMap::new(),
+        };
         let Some(tally) = &found.tally else { return names };
         let frame = |frame: FrameId| (frame, catalog.places.name(frame).to_owned());
         let mut entity = |key: &RefKey, doc: DocId| {
@@ -52,10 +57,10 @@ impl Names {
             }
         }
         // Only those of the page are told.
-        for (key, doc) in &tally.newest {
-            if found.page.iter().any(|hit| hit.doc == *doc) {
-                entity(key, *doc);
-            }
+        let page: HashSet<DocId> = found.page.iter().map(|hit| hit.doc).collect();
+        for (key, doc) in tally.newest.iter().filter(|(_, doc)| page.contains(doc)) {
+            entity(key, *doc);
+            names.of_hits.entry(*doc).or_default().push(*key);
         }
         for stay in tally.histories.iter().flat_map(|(_, stays, _)| stays) {
             let (at, name) = frame(stay.frame);
@@ -82,9 +87,9 @@ impl Names {
 
     /// The entities that a hit is the newest match of.
     pub(super) fn of_hit(&self, found: &Matches, doc: DocId) -> Option<Vec<Value>> {
-        let tally = found.tally.as_ref().filter(|tally| !tally.newest.is_empty())?;
-        let own = tally.newest.iter().filter(|(_, newest)| *newest == doc);
-        Some(own.map(|(key, _)| self.entity(key)).collect())
+        found.tally.as_ref().filter(|tally| !tally.newest.is_empty())?;
+        let own = self.of_hits.get(&doc).into_iter().flatten();
+        Some(own.map(|key| self.entity(key)).collect())
     }
 
     /// The members of a reply beside its hits.
@@ -154,7 +159,7 @@ impl Names {
         map.insert("count", number(stay.run.count));
         insert_times(&mut map, &stay.run);
         let bytes = self.stays.get(&stay.doc).and_then(|handle| handle.bytes().ok());
-        let name = bytes.and_then(|bytes| super::encoded::name_of(&bytes));
+        let name = bytes.and_then(|bytes| crate::encoded::name_of(&bytes));
         map.insert("ref", name.map_or(Value::Null, Value::from));
         Value::Object(map)
     }

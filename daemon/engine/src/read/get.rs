@@ -3,12 +3,12 @@
 use std::fmt;
 use std::ops::ControlFlow;
 
-use omir_core::reference::{Id, Ref, ResourceType};
+use omir_core::reference::{Ref, ResourceType};
 
 use super::outgoing::{Missing, Outgoing, unreadable};
 use crate::Engine;
 use crate::disk;
-use crate::encoded::id_of;
+use crate::encoded::name_of_unreadable;
 use crate::error::Error;
 use crate::index::doc::DocId;
 use crate::index::key::RefKey;
@@ -137,15 +137,13 @@ impl Engine {
         ControlFlow::Continue(())
     }
 
-    /// The name of something that cannot be read, if its bytes still tell it: the index knows what its hash must be.
+    /// The name of something that cannot be read, if its bytes still tell it.
     fn name_of(&self, outgoing: &Outgoing) -> Option<Ref> {
         let (of, key) = {
             let catalog = self.catalog();
             let doc = catalog.doc(outgoing.id);
             (doc.class.resource_type(), doc.key)
         };
-        let id = id_of(&outgoing.handle.unchecked_bytes()?)?;
-        let name = Ref::new(of, Id::new(id).ok()?);
-        (RefKey::of(&name) == key).then_some(name)
+        name_of_unreadable(&outgoing.handle, of, key)
     }
 }

@@ -5,8 +5,8 @@ use omir_core::decode::Limits;
 use omir_core::number::Number;
 use omir_core::value::{Map, Value};
 
-use super::encoded::float;
 use super::outgoing::unreadable;
+use crate::encoded::float;
 use crate::error::Error;
 use crate::index::scores::{ScorePart, Scores};
 use crate::index::text::Correction;

@@ -11,8 +11,8 @@ use omir_core::model::Resource;
 use omir_core::tier::Tier;
 use omird_store::{Handle, decode_resource};
 
-use super::encoded::{has_optional_references, with_access, with_tier};
 use crate::Engine;
+use crate::encoded::{has_optional_references, with_access, with_tier};
 use crate::error::{Code, Error};
 use crate::index::catalog::Catalog;
 use crate::index::doc::DocId;

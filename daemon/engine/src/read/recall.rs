@@ -4,11 +4,11 @@ use std::ops::ControlFlow;
 use std::time::Instant;
 
 use super::answers::Names;
-use super::encoded::mentions_of;
 use super::hits::{Hit, Parts, Recall};
 use super::outgoing::Outgoing;
 use crate::Engine;
 use crate::encoded::id_of;
+use crate::encoded::mentions_of;
 use crate::error::Error;
 use crate::index::catalog::{Catalog, ReadPoint};
 use crate::index::key::RefKey;
@@ -126,7 +126,9 @@ impl Engine {
         let query = &*self.placed(query)?;
         let now = self.inner.shared.time.moment().now.as_micros();
         let at = query.at(now);
-        let found = search(&self.catalog(), query, now, &mut self.verdicts(query, now));
+        // Before the catalog is taken: it reads texts, and takes the catalog itself.
+        let mut verdicts = self.verdicts(query, now);
+        let found = search(&self.catalog(), query, now, &mut verdicts);
         let how = How { weights: weights_of(query, &found), words: found.words };
         let is_of_now = query.read_point() == ReadPoint::Now && !query.include_forgotten;
         for part in found.page.chunks(AT_ONCE) {

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 
 use omir_core::reference::{Ref, ResourceType};
 
-use super::encoded::{name_of, named_mentions};
 use crate::Engine;
+use crate::encoded::{name_of, named_mentions};
 use crate::error::Error;
 use crate::recall::query::Query;
 

@@ -27,10 +27,11 @@ use self::inherit::{bare, inherit, shown, tier_of};
 use self::revise::Revision;
 use self::version::{check_version, next_version, stamp_at_least};
 use crate::disk;
+use crate::encoded::name_of_unreadable;
 use crate::error::{Code, Error};
 use crate::index::block::By;
 use crate::index::catalog::{Catalog, Head};
-use crate::index::doc::DocId;
+use crate::index::doc::{Doc, DocId};
 use crate::index::facts::{DecayState, Facts, terms_of};
 use crate::index::key::RefKey;
 use crate::index::text::DocTerms;
@@ -392,7 +393,7 @@ impl<'a> Planner<'a> {
             return Err(NoPlan::Later);
         }
         let mut plan = Plan::to(Effect::Forgotten(0));
-        let mut forgotten: Vec<RefKey> = Vec::new();
+        let mut forgotten: HashSet<RefKey> = HashSet::new();
         let named = targets.iter().map(|target| (target.clone(), RefKey::of(target)));
         let mut queue: Vec<(Ref, RefKey)> = {
             let catalog = self.catalog();
@@ -408,21 +409,31 @@ impl<'a> Planner<'a> {
             let found = {
                 let catalog = self.catalog();
                 catalog.head(&key).filter(|head| head.live).map(|head| {
-                    let dependents: Vec<DocId> = catalog.dependents(&key).collect();
-                    let handles: Vec<Handle> =
-                        dependents.iter().map(|&id| catalog.handle(id)).collect();
-                    (head.version, catalog.handle(head.doc), handles)
+                    let with_handle = |id| (catalog.doc(id).clone(), catalog.handle(id));
+                    let dependents: Vec<(Doc, Handle)> =
+                        catalog.dependents(&key).map(with_handle).collect();
+                    (head.version, catalog.handle(head.doc), dependents)
                 })
             };
             let Some((version, handle, dependents)) = found else { continue };
-            forgotten.push(key);
+            forgotten.insert(key);
             // What cannot be read any more can still be forgotten; its words stay in the counts.
             let terms = handle.resource().ok().map(|resource| terms_of(&resource));
             plan.write_tombstone(target, version, terms, Who::User, None);
-            for dependent in dependents {
-                let resource = dependent.resource().map_err(internal)?;
-                let target = resource.reference();
-                queue.push((target.clone(), RefKey::of(&target)));
+            for (doc, dependent) in dependents {
+                let name = match dependent.resource() {
+                    Ok(resource) => Some(resource.reference()),
+                    Err(error @ ReadError::Disk { .. }) => return Err(internal(error).into()),
+                    Err(_) => name_of_unreadable(&dependent, doc.class.resource_type(), doc.key),
+                };
+                match name {
+                    Some(target) => queue.push((target, doc.key)),
+                    // It is lost already: nothing tells of it, and it keeps nothing else from being forgotten.
+                    None => tracing::warn!(
+                        at = ?dependent.location,
+                        "a relationship of what is forgotten cannot be read, and is not forgotten with it"
+                    ),
+                }
             }
         }
         plan.effect = Effect::Forgotten(forgotten.len() as u64);
