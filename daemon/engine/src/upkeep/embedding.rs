@@ -7,9 +7,11 @@
 //!
 //! Vectors are derived. A block of them is written when it is full, and the rest at a stop: a power cut costs at most one
 //! block of each model, which is made again. Files hold no forgotten memory longer than segments do: what compaction
-//! dropped is taken out of them ([`Embedding::purge`]).
+//! dropped is taken out of them ([`Embedding::purge`]), at the latest when they are read at the next start.
 
-use std::collections::{HashMap, HashSet};
+mod files;
+mod words;
+
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -17,32 +19,28 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::RecvTimeoutError;
-use omird_embedding::{Embedder, Given, ModelName, Vector};
+use omird_embedding::{Given, ModelName, Vector};
 use omird_store::{Handle, ReadGuard, RwLock, decode_resource};
 
+use self::files::{SpaceFiles, path};
+use self::words::has_words;
+
 use crate::contained::spawn;
-use crate::disk::{self, Disk, DiskFile, Mode};
+use crate::disk::Disk;
 use crate::index::catalog::Catalog;
 use crate::index::doc::DocId;
 use crate::index::facts::meaning_of;
-use crate::index::vectors::file::{self, stable_id};
-use crate::index::vectors::{BLOCK_ROWS, Backend, MAX_SPACES, Space, Words, compare, vector_of};
+use crate::index::vectors::{Backend, MAX_SPACES, Space, Words, compare};
 use crate::shared::Shared;
 
-/// The folder of the files.
-pub(crate) const DIR: &str = "vectors";
-/// The ending of their names.
-const ENDING: &str = ".omirv";
 /// Versions read and added at a time: recalls wait while they are added.
 const AT_ONCE: usize = 64;
 /// Rows looked at in one hold of the catalog.
 const LOOKED_AT: usize = 4096;
-/// Rows of a file: what was forgotten is taken out by writing one file again.
-const FILE_ROWS: usize = 64 * BLOCK_ROWS;
-/// Interval between looks at what compaction dropped.
+/// Times that a version is read in vain, a [`PAUSE`] apart, before it stays without a vector until the next start.
+const MOST_TRIES: u8 = 5;
+/// Interval between looks at what compaction dropped, and between tries to read.
 const PAUSE: Duration = Duration::from_secs(60);
-/// Pause after a disk refused.
-const RETRY: Duration = Duration::from_secs(60);
 
 /// The thread's state.
 struct Embedding {
@@ -52,6 +50,8 @@ struct Embedding {
     backend: Backend,
     /// The first version that was not looked at yet.
     next: DocId,
+    /// Versions that the card did not give back, and how often it was asked.
+    unread: Vec<(DocId, u8)>,
     /// While all versions are looked at again: those that have a row, by space.
     done: Vec<Vec<u64>>,
     /// Files, by space.
@@ -62,23 +62,6 @@ struct Embedding {
     purged: u64,
     /// No file is written before this.
     wait_until: Option<Instant>,
-}
-
-/// The files of one space.
-#[derive(Default)]
-struct SpaceFiles {
-    /// Rows of the space that are in files.
-    saved: usize,
-    /// The files' numbers.
-    numbers: Vec<u64>,
-    /// The file that grows.
-    tail: Option<Tail>,
-}
-
-struct Tail {
-    file: Arc<dyn DiskFile>,
-    end: u64,
-    rows: usize,
 }
 
 /// Starts the thread, which ends when the engine is told to stop.
@@ -93,6 +76,7 @@ pub(crate) fn embed_in_background(
         disk,
         backend: Backend::default(),
         next: 0,
+        unread: Vec::new(),
         done: Vec::new(),
         files: Vec::new(),
         next_file: 1,
@@ -101,15 +85,6 @@ pub(crate) fn embed_in_background(
     };
     // Without it words, places and times are as before.
     spawn("omird-vectors", move || embedding.run(), || {})
-}
-
-fn path(number: u64) -> String {
-    format!("{DIR}/{number:010}{ENDING}")
-}
-
-fn number_of(name: &str) -> Option<u64> {
-    let digits = name.strip_suffix(ENDING)?;
-    (digits.len() == 10).then(|| digits.parse().ok()).flatten()
 }
 
 impl Embedding {
@@ -129,7 +104,8 @@ impl Embedding {
             }
             self.purge();
             match self.shared.vectors.orders().recv_timeout(PAUSE) {
-                Ok(()) | Err(RecvTimeoutError::Timeout) => {}
+                Ok(()) => {}
+                Err(RecvTimeoutError::Timeout) => self.read_again(),
                 Err(RecvTimeoutError::Disconnected) => return,
             }
         }
@@ -141,108 +117,6 @@ impl Embedding {
 
     fn catalog(&self) -> ReadGuard<'_, Catalog> {
         self.catalog.read()
-    }
-
-    /// Reads the files of the last run. What cannot be read, or is of versions that are not there, is made anew.
-    fn load(&mut self) {
-        let Ok(names) = self.disk.list(DIR) else { return };
-        let mut numbers: Vec<u64> = names.iter().filter_map(|name| number_of(name)).collect();
-        numbers.sort_unstable();
-        self.next_file = numbers.last().map_or(1, |last| last + 1);
-        for name in names.iter().filter(|name| number_of(name).is_none()) {
-            // What a cut left of a file that was being written.
-            self.remove(&format!("{DIR}/{name}"));
-        }
-        if numbers.is_empty() {
-            return;
-        }
-        let versions = self.versions();
-        let mut loaded: Vec<(Space, SpaceFiles, HashSet<DocId>)> = Vec::new();
-        let mut last = HashMap::new();
-        for number in numbers {
-            if self.is_stopping() {
-                break;
-            }
-            let Ok(bytes) = disk::read(&*self.disk, &path(number)) else {
-                self.damaged(number, "it cannot be read");
-                continue;
-            };
-            let Some(contents) = file::read(&bytes) else {
-                self.damaged(number, "its header is damaged");
-                continue;
-            };
-            let of = |(space, ..): &(Space, SpaceFiles, HashSet<DocId>)| {
-                *space.model() == contents.model && space.is_given() == contents.is_given
-            };
-            let at = match loaded.iter().position(of) {
-                Some(at) => at,
-                None if loaded.len() < MAX_SPACES => {
-                    let space = Space::new(contents.model.clone(), contents.is_given);
-                    loaded.push((space, SpaceFiles::default(), HashSet::new()));
-                    loaded.len() - 1
-                }
-                None => {
-                    self.remove(&path(number));
-                    continue;
-                }
-            };
-            let Some((space, files, docs)) = loaded.get_mut(at) else { continue };
-            for (id, vector) in &contents.rows {
-                if let Some(doc) = versions.get(id)
-                    && docs.insert(*doc)
-                {
-                    space.push(*doc, vector);
-                }
-            }
-            if contents.whole < bytes.len() {
-                let kept = &bytes[..contents.whole];
-                if self.replace(number, kept).is_err() {
-                    self.remove(&path(number));
-                    continue;
-                }
-                let message = "the end of a file of vectors is damaged or cut; they are made again";
-                tracing::warn!(file = path(number), message);
-                self.shared.vectors.damaged.fetch_add(1, Ordering::Relaxed);
-            }
-            files.numbers.push(number);
-            last.insert(at, (number, contents.whole as u64, contents.rows.len()));
-        }
-        for (at, (space, mut files, _)) in loaded.into_iter().enumerate() {
-            files.saved = space.rows();
-            // The last one grows on, or each start would begin another.
-            if let Some((number, end, rows)) = last.get(&at).copied()
-                && !self.shared.settings().read_only
-                && let Ok(file) = self.disk.open(&path(number), Mode::Write)
-            {
-                files.tail = Some(Tail { file, end, rows });
-            }
-            self.files.push(files);
-            self.shared.vectors.spaces_mut().push(space);
-        }
-        // What was read is not made again.
-        self.look_again();
-        self.count_bytes();
-    }
-
-    /// The versions there are, by the numbers that files name them by.
-    fn versions(&self) -> HashMap<u64, DocId> {
-        let mut versions = HashMap::new();
-        let mut first = 0;
-        loop {
-            let catalog = self.catalog();
-            let docs = catalog.docs();
-            let part = docs.iter().enumerate().skip(first).take(LOOKED_AT);
-            let before = first;
-            for (id, doc) in part {
-                first = id + 1;
-                if !doc.dropped && !doc.is_staged() {
-                    versions.insert(stable_id(doc), id as DocId);
-                }
-            }
-            if first == before {
-                return versions;
-            }
-        }
     }
 
     /// Goes on with the embedder of now. With another one all versions are looked at again.
@@ -293,6 +167,7 @@ impl Embedding {
     /// Begins to look at all versions again, and notes those that have a row.
     fn look_again(&mut self) {
         self.next = 0;
+        self.unread.clear();
         let count = self.catalog().docs().len();
         self.done =
             self.shared.vectors.spaces().iter().map(|space| done_in(space, count)).collect();
@@ -328,18 +203,21 @@ impl Embedding {
                 }
             }
             let left = docs.len().saturating_sub(self.next as usize + looked);
-            self.shared.vectors.pending.store((left + work.len()) as u64, Ordering::Relaxed);
+            let pending = left + work.len() + self.unread.len();
+            self.shared.vectors.pending.store(pending as u64, Ordering::Relaxed);
             (looked, left > AT_ONCE)
         };
         self.learn_words();
         if looked == 0 {
             self.done = Vec::new();
-            self.shared.vectors.pending.store(0, Ordering::Relaxed);
+            self.shared.vectors.pending.store(self.unread.len() as u64, Ordering::Relaxed);
             return false;
         }
         let mut rows: Vec<(ModelName, bool, DocId, Vector)> = Vec::new();
         for (id, carries, handle) in work {
-            self.vectors_of(id, carries, &handle, &mut rows);
+            if !self.vectors_of(id, carries, &handle, &mut rows) {
+                self.unread.push((id, 1));
+            }
         }
         self.next += looked as DocId;
         self.add(rows);
@@ -353,44 +231,49 @@ impl Embedding {
         true
     }
 
-    /// Makes vectors of the words that came into the store since.
-    fn learn_words(&self) {
-        let vectors = &self.shared.vectors;
-        let Some(embedder) = self.backend.embedder.as_ref() else { return };
-        let mut numbers = vec![0.0; embedder.model().dims];
-        while !self.is_stopping() {
-            let Some(first) = vectors.words().as_ref().map(Words::looked) else { return };
-            let names: Vec<(u32, String)> = {
+    /// Number of versions that were not looked at, or not read.
+    fn left(&self) -> u64 {
+        let left = self.catalog().docs().len().saturating_sub(self.next as usize);
+        (left + self.unread.len()) as u64
+    }
+
+    /// Tries once more to read what the card did not give back.
+    fn read_again(&mut self) {
+        let mut rows = Vec::new();
+        for (id, tries) in std::mem::take(&mut self.unread) {
+            let (carries, handle) = {
                 let catalog = self.catalog();
-                let names = catalog.text.names_from(first).take(LOOKED_AT);
-                names.map(|(term, name)| (term, name.to_owned())).collect()
+                let doc = catalog.doc(id);
+                if doc.dropped {
+                    continue;
+                }
+                (doc.class.carries_vector(), catalog.handle(id))
             };
-            if names.is_empty() {
-                return;
+            if self.vectors_of(id, carries, &handle, &mut rows) {
+                continue;
             }
-            let of = |(term, name): &(u32, String)| {
-                Some((*term, vector_of(&**embedder, name, &mut numbers)?))
-            };
-            let made: Vec<(u32, Vector)> = names.iter().filter_map(of).collect();
-            if let Some(words) = vectors.words_mut().as_mut() {
-                words.add(&made, first + names.len());
+            if tries < MOST_TRIES {
+                self.unread.push((id, tries + 1));
+            } else {
+                let at = handle.location;
+                tracing::warn!(
+                    ?at,
+                    "a memory has no vector until the next start, as it cannot be read"
+                );
             }
         }
+        self.add(rows);
+        self.shared.vectors.pending.store(self.left(), Ordering::Relaxed);
     }
 
-    /// Number of versions that were not looked at.
-    fn left(&self) -> u64 {
-        self.catalog().docs().len().saturating_sub(self.next as usize) as u64
-    }
-
-    /// Reads a version, and makes or takes its vectors.
+    /// Reads a version, and makes or takes its vectors; returns false if it cannot be read.
     fn vectors_of(
         &self,
         id: DocId,
         carries: bool,
         handle: &Handle,
         rows: &mut Vec<(ModelName, bool, DocId, Vector)>,
-    ) {
+    ) -> bool {
         let resource = match handle.bytes().and_then(|bytes| {
             decode_resource(&bytes).map_err(|fault| omird_store::ReadError::NotAResource {
                 location: handle.location,
@@ -398,10 +281,9 @@ impl Embedding {
             })
         }) {
             Ok(resource) => resource,
-            // Compaction has moved it since: it is looked at in its new place, if it is still there.
             Err(error) => {
-                tracing::debug!(%error, "a memory has no vector, as it cannot be read");
-                return;
+                tracing::debug!(%error, "a memory has no vector yet, as it cannot be read");
+                return false;
             }
         };
         let embedder = self.backend.embedder.as_ref();
@@ -431,6 +313,7 @@ impl Embedding {
                 rows.push((embedder.model().clone(), false, id, vector));
             }
         }
+        true
     }
 
     /// Adds rows where recalls find them.
@@ -463,192 +346,6 @@ impl Embedding {
             }
         }
     }
-
-    /// Writes full blocks, or all rows that are in no file yet.
-    fn save(&mut self, all: bool) {
-        if self.shared.settings().read_only || self.wait_until.is_some_and(|at| Instant::now() < at)
-        {
-            return;
-        }
-        for at in 0..self.files.len() {
-            loop {
-                let saved = self.files.get(at).map_or(0, |files| files.saved);
-                let rows = self.shared.vectors.spaces().get(at).map_or(0, Space::rows);
-                let count = rows.saturating_sub(saved).min(BLOCK_ROWS);
-                if count == 0 || (count < BLOCK_ROWS && !all) {
-                    break;
-                }
-                if let Err(error) = self.save_block(at, saved, count) {
-                    tracing::warn!(%error, "vectors cannot be kept for the next start, which makes them again");
-                    self.wait_until = Some(Instant::now() + RETRY);
-                    if let Some(files) = self.files.get_mut(at) {
-                        files.tail = None;
-                    }
-                    return;
-                }
-            }
-            if all && let Some(tail) = self.files.get(at).and_then(|files| files.tail.as_ref()) {
-                let _ = tail.file.sync();
-            }
-        }
-        self.count_bytes();
-    }
-
-    /// Appends a block of so many rows of a space to its files.
-    fn save_block(&mut self, at: usize, first: usize, count: usize) -> io::Result<()> {
-        if self.shared.is_full() {
-            return Err(io::Error::from(io::ErrorKind::StorageFull));
-        }
-        let (bytes, header) = {
-            let catalog = self.catalog();
-            let spaces = self.shared.vectors.spaces();
-            let Some(space) = spaces.get(at) else { return Ok(()) };
-            let rows = space.rows_from(first).take(count);
-            let rows =
-                rows.map(|(doc, scale, values)| (stable_id(catalog.doc(doc)), scale, values));
-            (file::block(rows), file::header(space.model(), space.is_given()))
-        };
-        let Some(files) = self.files.get_mut(at) else { return Ok(()) };
-        if files.tail.as_ref().is_some_and(|tail| tail.rows + count > FILE_ROWS) {
-            files.tail = None;
-        }
-        if files.tail.is_none() {
-            self.disk.create_dir(DIR)?;
-            let number = self.next_file;
-            self.next_file += 1;
-            let file = self.disk.open(&path(number), Mode::Create)?;
-            files.numbers.push(number);
-            file.write_at(&header, 0)?;
-            self.disk.sync_dir(DIR)?;
-            files.tail = Some(Tail { file, end: header.len() as u64, rows: 0 });
-        }
-        let Some(tail) = &mut files.tail else { return Ok(()) };
-        tail.file.write_at(&bytes, tail.end)?;
-        tail.end += bytes.len() as u64;
-        tail.rows += count;
-        files.saved = first + count;
-        Ok(())
-    }
-
-    /// Takes out the rows of versions that compaction dropped, in memory and in files: nothing tells of what was
-    /// forgotten once its segment does not.
-    fn purge(&mut self) {
-        let dropped = {
-            let catalog = self.catalog();
-            (catalog.docs().len() as u64).saturating_sub(catalog.version_count())
-        };
-        if dropped == self.purged || self.shared.settings().read_only {
-            return;
-        }
-        for at in 0..self.files.len() {
-            let (gone, docs) = self.gone_from(at);
-            if gone.is_empty() {
-                continue;
-            }
-            self.save(true);
-            if let Err(error) = self.purge_files(at, &gone) {
-                tracing::warn!(%error, "vectors of what was dropped cannot be taken out of their files; it is tried again");
-                return;
-            }
-            // Recalls go on with the rows as they were until the others are there.
-            let kept = self.shared.vectors.spaces().get(at).map(|space| {
-                let kept = space.keeping(|doc| !docs.contains(&doc));
-                (space.rows() - kept.rows(), kept)
-            });
-            if let (Some((lost, kept)), Some(files)) = (kept, self.files.get_mut(at)) {
-                files.saved = files.saved.saturating_sub(lost);
-                if let Some(space) = self.shared.vectors.spaces_mut().get_mut(at) {
-                    *space = kept;
-                }
-            }
-        }
-        self.purged = dropped;
-        self.count_bytes();
-    }
-
-    /// The rows of a space whose version was dropped: their numbers in files, and the versions.
-    fn gone_from(&self, at: usize) -> (HashSet<u64>, HashSet<DocId>) {
-        let (mut ids, mut docs) = (HashSet::new(), HashSet::new());
-        let rows = self.shared.vectors.spaces().get(at).map_or(0, Space::rows);
-        for first in (0..rows).step_by(LOOKED_AT) {
-            let catalog = self.catalog();
-            let spaces = self.shared.vectors.spaces();
-            let part = spaces.get(at).map(|space| space.rows_from(first)).into_iter().flatten();
-            for (doc, ..) in part.take(LOOKED_AT) {
-                if catalog.doc(doc).dropped {
-                    ids.insert(stable_id(catalog.doc(doc)));
-                    docs.insert(doc);
-                }
-            }
-        }
-        (ids, docs)
-    }
-
-    /// Writes the files of a space that name one of these again, without them.
-    fn purge_files(&mut self, at: usize, gone: &HashSet<u64>) -> io::Result<()> {
-        let Some(files) = self.files.get_mut(at) else { return Ok(()) };
-        files.tail = None;
-        let numbers = files.numbers.clone();
-        for number in numbers {
-            let bytes = disk::read(&*self.disk, &path(number))?;
-            let Some(contents) = file::read(&bytes) else {
-                self.remove(&path(number));
-                continue;
-            };
-            if !contents.rows.iter().any(|(id, _)| gone.contains(id)) {
-                continue;
-            }
-            let kept: Vec<_> = contents.rows.iter().filter(|(id, _)| !gone.contains(id)).collect();
-            if kept.is_empty() {
-                self.remove(&path(number));
-                self.disk.sync_dir(DIR)?;
-                continue;
-            }
-            let mut again = file::header(&contents.model, contents.is_given);
-            for block in kept.chunks(BLOCK_ROWS) {
-                let rows = block.iter().map(|(id, vector)| (*id, vector.scale, &*vector.values));
-                again.extend(file::block(rows));
-            }
-            self.replace(number, &again)?;
-        }
-        Ok(())
-    }
-
-    fn replace(&self, number: u64, bytes: &[u8]) -> io::Result<()> {
-        if self.shared.settings().read_only {
-            return Ok(());
-        }
-        disk::replace(&*self.disk, &path(number), bytes)?;
-        self.disk.sync_dir(DIR)
-    }
-
-    fn remove(&self, path: &str) {
-        if !self.shared.settings().read_only {
-            let _ = self.disk.remove(path);
-        }
-    }
-
-    /// Throws a file away whose vectors are made again.
-    fn damaged(&self, number: u64, reason: &str) {
-        let file = path(number);
-        tracing::warn!(file, reason, "a file of vectors is thrown away; they are made again");
-        self.shared.vectors.damaged.fetch_add(1, Ordering::Relaxed);
-        self.remove(&file);
-    }
-
-    fn count_bytes(&self) {
-        let numbers = self.files.iter().flat_map(|files| &files.numbers);
-        let length = |number: &u64| {
-            self.disk.open(&path(*number), Mode::Read).and_then(|file| file.len()).unwrap_or(0)
-        };
-        self.shared.vectors.bytes.store(numbers.map(length).sum(), Ordering::Relaxed);
-    }
-}
-
-/// Returns true if an embedder has vectors of single words.
-fn has_words(embedder: &dyn Embedder) -> bool {
-    let any = Vector::of(&vec![1.0; embedder.model().dims]);
-    any.is_some_and(|any| embedder.usual(&any).is_some())
 }
 
 /// A bit for each version that has a row in a space.

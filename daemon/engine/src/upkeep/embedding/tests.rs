@@ -3,12 +3,14 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use omird_embedding::{Embedder, Hashed, StaticModel, parse_vector};
 use omird_text::Language;
 
-use super::DIR;
+use super::files::DIR;
+use super::{Backend, Embedding, MOST_TRIES};
 use crate::index::vectors::Words;
 use crate::ingest::request::Encoding;
 use crate::recall::query::{Query, QueryVector};
@@ -273,6 +275,104 @@ fn what_is_forgotten_leaves_the_files_with_its_segment() {
     engine.stop();
     let engine = open(dir.path());
     wait_until("the rest is read", || rows(&engine) == MEMORIES / 3 * 2);
+    engine.stop();
+}
+
+#[test]
+fn a_file_that_is_emptied_holds_up_no_later_purge() {
+    let dir = tempfile::tempdir().unwrap();
+    let engine = open(dir.path());
+    engine.embed_with(hashed());
+    for n in 0..3 {
+        put(
+            &engine,
+            &format!(r#"{{"resourceType":"MemoryRecord","id":"m{n}","content":"a mug"}}"#),
+        );
+        wait_until("it has a vector", || rows(&engine) == 1);
+        engine.seal_now(Duration::from_secs(60)).unwrap();
+        let target = format!("MemoryRecord/m{n}").parse().unwrap();
+        engine.execute(Change::Forget(vec![target])).unwrap();
+        engine.compact(CompactionScope::All).unwrap();
+        wait_until("its row is gone", || rows(&engine) == 0);
+        wait_until("and its file", || files(dir.path()).is_empty());
+    }
+    engine.stop();
+}
+
+#[test]
+fn what_a_cut_left_of_the_forgotten_leaves_the_files_at_the_next_start() {
+    let dir = tempfile::tempdir().unwrap();
+    embedded_and_filled(dir.path(), hashed()).stop();
+    let engine = embedded(dir.path(), hashed());
+    engine.stop();
+    let before: Vec<_> =
+        files(dir.path()).iter().map(|file| (file.clone(), fs::read(file).unwrap())).collect();
+    let engine = open(dir.path());
+    let targets = (0..MEMORIES).step_by(3).map(|n| format!("MemoryRecord/m{n}").parse().unwrap());
+    engine.execute(Change::Forget(targets.collect())).unwrap();
+    engine.compact(CompactionScope::All).unwrap();
+    engine.stop();
+    // As if the power had gone after the compaction: the files are those of before.
+    for file in files(dir.path()) {
+        fs::remove_file(file).unwrap();
+    }
+    for (file, bytes) in &before {
+        fs::write(file, bytes).unwrap();
+    }
+    let engine = open(dir.path());
+    engine.embed_with(hashed());
+    wait_until("the rest is read", || rows(&engine) == MEMORIES / 3 * 2);
+    engine.stop();
+    let stored: usize = files(dir.path())
+        .iter()
+        .map(|file| crate::index::vectors::file::read(&fs::read(file).unwrap()).unwrap().rows.len())
+        .sum();
+    assert_eq!(stored, MEMORIES / 3 * 2, "and nothing else is on the card");
+}
+
+#[test]
+fn what_the_card_does_not_give_back_is_read_again_and_given_up_at_last() {
+    let dir = tempfile::tempdir().unwrap();
+    let engine = open(dir.path());
+    put(&engine, r#"{"resourceType":"MemoryRecord","id":"m","content":"a mug"}"#);
+    let inner = &engine.inner;
+    // The engine's own thread has no embedder, and does nothing.
+    let mut embedding = Embedding {
+        shared: Arc::clone(&inner.shared),
+        catalog: Arc::clone(&inner.catalog),
+        disk: Arc::clone(&inner.disk),
+        backend: Backend { embedder: hashed(), generation: 1 },
+        next: 1,
+        unread: vec![(0, 1)],
+        done: Vec::new(),
+        files: Vec::new(),
+        next_file: 1,
+        purged: 0,
+        wait_until: None,
+    };
+    let log = fs::read_dir(dir.path().join("wal")).unwrap().next().unwrap().unwrap().path();
+    let sound = fs::read(&log).unwrap();
+    let mut rotten = sound.clone();
+    for byte in rotten.iter_mut().skip(64) {
+        *byte ^= 0x55;
+    }
+    let write = |bytes: &[u8]| {
+        let mut file = fs::OpenOptions::new().write(true).open(&log).unwrap();
+        std::io::Write::write_all(&mut file, bytes).unwrap();
+    };
+    write(&rotten);
+    for tries in 2..=MOST_TRIES {
+        embedding.read_again();
+        assert_eq!(embedding.unread, [(0, tries)]);
+        assert_eq!(inner.shared.vectors.pending.load(Ordering::Relaxed), 1, "it is told");
+    }
+    write(&sound);
+    embedding.read_again();
+    assert_eq!((rows(&engine), embedding.unread.len()), (1, 0));
+    write(&rotten);
+    embedding.unread = vec![(0, MOST_TRIES)];
+    embedding.read_again();
+    assert!(embedding.unread.is_empty(), "five times are enough");
     engine.stop();
 }
 
