@@ -201,7 +201,7 @@ fn measure(
             continue;
         }
         let query = Query {
-            text: omird::engine::Question::parse(&question.text),
+            text: omird::engine::Question::parse(&question.text)?,
             by_meaning: true,
             floor: options.floor,
             types: vec!["MemoryRecord".parse().map_err(|_| "a type")?],

@@ -176,7 +176,7 @@ fn figures(
         if kind == "typed" || kind == "other_words" {
             continue;
         }
-        let text = Question::parse(question["question"].as_str().expect("a question"));
+        let text = Question::parse(question["question"].as_str().expect("a question")).unwrap();
         let types = vec![omir_core::reference::ResourceType::MemoryRecord];
         let query =
             Query { text, types, floor, limit: Some(1000), touch: false, ..Query::default() };

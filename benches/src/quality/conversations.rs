@@ -135,7 +135,7 @@ fn measure(
 /// Asks, and returns the share of the evidence among the first hits.
 fn ask(engine: &Engine, question: &Question, at: usize) -> Result<f64> {
     let query = Query {
-        text: omird::engine::Question::parse(&question.text),
+        text: omird::engine::Question::parse(&question.text)?,
         by_meaning: true,
         limit: Some(at),
         touch: false,

@@ -64,7 +64,7 @@ pub use crate::index::catalog::Catalog;
 pub use crate::index::scores::ScorePart;
 pub use crate::index::text::Correction;
 pub use crate::index::vectors::Fusion;
-pub use crate::question::{Phrase, Question};
+pub use crate::question::{Phrase, Question, TooLong};
 pub use crate::read::backup::MAX_PIECE;
 pub use crate::read::export::{Cursor, Export, LeftOut, Selection, decode_stored};
 pub use crate::read::get::{Lookup, Unread};

@@ -10,6 +10,13 @@
 //! Quotes and signs count only where a word can begin, so `5"`, `read-only` and `A - B` are what they look like. Minus
 //! before a digit is a negative number. A quote without its end is no quote.
 
+use std::fmt;
+
+/// Most different words of a question that is taken apart, those that it excludes included.
+pub(crate) const MOST_WORDS: usize = 1000;
+/// Most beginnings, and most phrases. Each beginning is a look at every word of the store.
+pub(crate) const MOST_SIGNS: usize = 32;
+
 /// Characters that open and close a phrase.
 const QUOTES: [char; 4] = ['"', '\u{201c}', '\u{201d}', '\u{201e}'];
 
@@ -29,6 +36,21 @@ pub struct Question {
     /// True if a word that nobody ever said may be read as one that differs by a typing error.
     is_typed: bool,
 }
+
+/// Why a question is not taken apart: it costs more than a question may.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TooLong;
+
+impl fmt::Display for TooLong {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "has more than {MOST_WORDS} different words, {MOST_SIGNS} beginnings (`word*`) or {MOST_SIGNS} phrases; ask for fewer"
+        )
+    }
+}
+
+impl std::error::Error for TooLong {}
 
 /// Words, beginnings and phrases of which none may occur.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -50,38 +72,52 @@ impl Excluded {
 
 /// Words that stand one behind the other, as they are.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Phrase {
+pub struct Phrase(Sequence);
+
+/// The words of a text in their order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sequence {
     /// The words, CamelCase names whole.
     whole: Vec<String>,
     /// The words, such names in parts.
     parts: Vec<String>,
 }
 
+impl Sequence {
+    /// Takes a text apart.
+    pub fn of(text: &str) -> Self {
+        Self { whole: sequence(text, false), parts: sequence(text, true) }
+    }
+}
+
 impl Phrase {
     fn of(text: &str) -> Option<Self> {
-        let (whole, parts) = (sequence(text, false), sequence(text, true));
-        (!whole.is_empty()).then_some(Self { whole, parts })
+        let words = Sequence::of(text);
+        (!words.whole.is_empty()).then_some(Self(words))
     }
 
     /// The words of its readings: one, or two if there are CamelCase names in it.
     pub fn readings(&self) -> impl Iterator<Item = &[String]> {
-        let other = (self.parts != self.whole).then_some(self.parts.as_slice());
-        std::iter::once(self.whole.as_slice()).chain(other)
+        let Sequence { whole, parts } = &self.0;
+        let other = (parts != whole).then_some(parts.as_slice());
+        std::iter::once(whole.as_slice()).chain(other)
     }
 
     /// Returns true if a text has the phrase.
-    pub fn is_in(&self, text: &str) -> bool {
-        let has = |are_split, wanted: &[String]| {
-            let held = sequence(text, are_split);
+    pub fn is_in(&self, text: &Sequence) -> bool {
+        let has = |held: &[String], wanted: &[String]| {
             held.windows(wanted.len()).any(|window| window == wanted)
         };
-        has(false, &self.whole) || has(true, &self.parts)
+        has(&text.whole, &self.0.whole) || has(&text.parts, &self.0.parts)
     }
 }
 
 impl Question {
     /// Takes a question apart as people write it, with quotes and signs; `None` if it says nothing.
-    pub fn parse(text: &str) -> Option<Self> {
+    ///
+    /// # Errors
+    /// [`TooLong`] if it has more words, beginnings or phrases than a question may.
+    pub fn parse(text: &str) -> Result<Option<Self>, TooLong> {
         let mut question = Self { is_typed: true, ..Self::default() };
         let mut rest = text;
         loop {
@@ -107,8 +143,12 @@ impl Question {
             } else {
                 question.add(token, is_phrase);
             }
+            // At once, so that nothing is made of a text that is too long.
+            if question.is_too_long() {
+                return Err(TooLong);
+            }
         }
-        (!question.text.is_empty() || !question.excluded.is_empty()).then_some(question)
+        Ok((!question.text.is_empty() || !question.excluded.is_empty()).then_some(question))
     }
 
     /// The text, to be understood rather than looked up.
@@ -151,31 +191,49 @@ impl Question {
         !self.phrases.is_empty() || !self.excluded.phrases.is_empty()
     }
 
+    fn is_too_long(&self) -> bool {
+        let Excluded { words, prefixes, phrases } = &self.excluded;
+        self.words.len() + words.len() > MOST_WORDS
+            || self.prefixes.len() + prefixes.len() > MOST_SIGNS
+            || self.phrases.len() + phrases.len() > MOST_SIGNS
+    }
+
     fn add(&mut self, token: &str, is_phrase: bool) {
         if !self.text.is_empty() {
             self.text.push(' ');
         }
         self.text.push_str(token);
         if is_phrase {
-            self.phrases.extend(Phrase::of(token));
-            omird_text::words(token, |word| self.words.push(word.to_owned()));
+            note(&mut self.phrases, Phrase::of(token));
+            self.add_words(token);
         } else if let Some((words, prefix)) = prefix_of(token) {
-            self.words.extend(words);
-            self.prefixes.push(prefix);
+            note(&mut self.words, words);
+            note(&mut self.prefixes, [prefix]);
         } else {
-            omird_text::words(token, |word| self.words.push(word.to_owned()));
+            self.add_words(token);
         }
+    }
+
+    fn add_words(&mut self, token: &str) {
+        omird_text::words(token, |word| {
+            // What is beyond the bound is refused; a token of a megabyte is not compared word by word with all before.
+            if self.words.len() <= MOST_WORDS && !self.words.iter().any(|known| known == word) {
+                self.words.push(word.to_owned());
+            }
+        });
     }
 
     fn exclude(&mut self, token: &str, is_phrase: bool) {
         let prefix = if is_phrase { None } else { prefix_of(token) };
         match prefix {
-            Some((words, prefix)) if words.is_empty() => self.excluded.prefixes.push(prefix),
+            Some((words, prefix)) if words.is_empty() => {
+                note(&mut self.excluded.prefixes, [prefix]);
+            }
             _ => {
                 let Some(phrase) = Phrase::of(token) else { return };
-                match &phrase.whole[..] {
-                    [word] if !is_phrase => self.excluded.words.push(word.clone()),
-                    _ => self.excluded.phrases.push(phrase),
+                match &phrase.0.whole[..] {
+                    [word] if !is_phrase => note(&mut self.excluded.words, [word.clone()]),
+                    _ => note(&mut self.excluded.phrases, [phrase]),
                 }
             }
         }
@@ -211,6 +269,15 @@ fn prefix_of(token: &str) -> Option<(Vec<String>, String)> {
     Some((words, prefix))
 }
 
+/// Adds what a list does not have yet.
+fn note<T: PartialEq>(list: &mut Vec<T>, more: impl IntoIterator<Item = T>) {
+    for one in more {
+        if !list.contains(&one) {
+            list.push(one);
+        }
+    }
+}
+
 fn sequence(text: &str, are_split: bool) -> Vec<String> {
     let mut words = Vec::new();
     omird_text::sequence(text, are_split, |word| words.push(word.to_owned()));
@@ -223,7 +290,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn read(text: &str) -> Question {
-        Question::parse(text).unwrap_or_default()
+        Question::parse(text).unwrap().unwrap_or_default()
     }
 
     fn phrase(text: &str) -> Phrase {
@@ -255,18 +322,45 @@ mod tests {
         assert_eq!(read("-read-only").excluded().phrases, [phrase("read only")]);
         assert_eq!(read("„zwei Wörter“").phrases(), [phrase("zwei worter")]);
         assert_eq!(read("*").prefixes(), [""; 0]);
-        assert_eq!(Question::parse("  "), None);
-        assert_eq!(Question::parse("-door").map(|question| question.ranks()), Some(false));
+        assert_eq!(Question::parse("  "), Ok(None));
+        assert!(!read("-door").ranks());
     }
 
     #[test]
     fn a_phrase_is_in_a_text_as_it_stands() {
         let red = phrase("red mug");
-        assert!(red.is_in("a RED, mug"));
-        assert!(!red.is_in("red mugs") && !red.is_in("mug red") && !red.is_in("red big mug"));
-        assert!(phrase("dock station 2").is_in("at DockStation2 now"));
-        assert!(phrase("dockstation2 now").is_in("at DockStation2 now"));
-        assert!(phrase("at DockStation2").is_in("at dock station 2"));
+        let is_in = |phrase: &Phrase, text| phrase.is_in(&Sequence::of(text));
+        assert!(is_in(&red, "a RED, mug"));
+        for text in ["red mugs", "mug red", "red big mug"] {
+            assert!(!is_in(&red, text), "{text}");
+        }
+        assert!(is_in(&phrase("dock station 2"), "at DockStation2 now"));
+        assert!(is_in(&phrase("dockstation2 now"), "at DockStation2 now"));
+        assert!(is_in(&phrase("at DockStation2"), "at dock station 2"));
+    }
+
+    #[test]
+    fn what_is_said_twice_counts_once_and_too_much_is_refused() {
+        assert_eq!(
+            read("mug red mug -a* -a* -b -b \"a b\" \"a b\"").words(),
+            ["mug", "red", "a", "b"]
+        );
+        assert_eq!(read("-a* -a* -b -b").excluded().prefixes, ["a"]);
+        assert_eq!(read("-a* -a* -b -b").excluded().words, ["b"]);
+        assert_eq!(read("\"a b\" \"a b\"").phrases().len(), 1);
+        let each = |count: usize, of: &dyn Fn(usize) -> String| {
+            Question::parse(&(0..count).map(of).collect::<Vec<_>>().join(" "))
+        };
+        assert!(each(MOST_WORDS, &|at| format!("w{at}")).is_ok());
+        assert_eq!(each(MOST_WORDS + 1, &|at| format!("w{at}")), Err(TooLong));
+        assert_eq!(each(MOST_WORDS + 1, &|at| format!("-w{at}")), Err(TooLong));
+        for sign in ["w#*", "-w#*", "\"w#\"", "-\"a w#\""] {
+            assert!(each(MOST_SIGNS, &|at| sign.replace('#', &at.to_string())).is_ok(), "{sign}");
+            let more = each(MOST_SIGNS + 1, &|at| sign.replace('#', &at.to_string()));
+            assert_eq!(more, Err(TooLong), "{sign}");
+        }
+        let token = (0..1_000_000).map(|at| format!("{at}_")).collect::<String>();
+        assert_eq!(Question::parse(&token), Err(TooLong));
     }
 
     #[test]
@@ -280,7 +374,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_text_can_be_read(text in "\\PC{0,40}|[-\"*a é„“]{0,20}") {
-            if let Some(question) = Question::parse(&text) {
+            if let Some(question) = Question::parse(&text).unwrap() {
                 prop_assert!(question.ranks() || !question.excluded().is_empty());
             }
         }

@@ -99,7 +99,7 @@ pub fn question(random: &mut Random, world: &World) -> Query {
         query.text = Some(format!("{} {}", random.pick(&WORDS), random.pick(&WORDS)).into());
         query.all_words = random.chance(40);
     } else if random.chance(25) {
-        query.text = Question::parse(&written(random, &seen.words));
+        query.text = Question::parse(&written(random, &seen.words)).unwrap();
     }
     query.has_place = random.chance(15);
     match random.below(16) {

@@ -164,7 +164,7 @@ mod tests {
         let types = vec![ResourceType::MemoryRecord];
         let records = Query { types, ..asked("anna") };
         assert_eq!(ids(&engine, &records), ["hall", "shelf"]);
-        let text = crate::Question::parse("anna -shelf");
+        let text = crate::Question::parse("anna -shelf").unwrap();
         let excluded = Query { text, ..records };
         assert_eq!(ids(&engine, &excluded), ["hall"]);
         let entities = vec!["Entity/mug".parse().unwrap()];

@@ -15,7 +15,7 @@ use crate::index::catalog::Catalog;
 use crate::index::doc::DocId;
 use crate::index::facts::texts_of;
 use crate::index::text::Docs;
-use crate::question::{Phrase, Question};
+use crate::question::{Phrase, Question, Sequence};
 
 /// What texts say of the phrases of one question.
 #[derive(Debug, Default)]
@@ -43,7 +43,7 @@ impl Verdicts {
 
 /// Returns true if a resource has every phrase that must occur and none that must not.
 fn agrees(question: &Question, resource: &Resource) -> bool {
-    let texts = texts_of(resource);
+    let texts: Vec<Sequence> = texts_of(resource).iter().map(|text| Sequence::of(text)).collect();
     let has = |phrase: &Phrase| texts.iter().any(|text| phrase.is_in(text));
     question.phrases().iter().all(has) && !question.excluded().phrases.iter().any(has)
 }

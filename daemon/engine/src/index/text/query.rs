@@ -30,6 +30,10 @@ pub(super) const B: f64 = 0.4;
 /// also has a rarer one: "the", in any language, without a list of such words.
 pub(super) const COMMON_FROM: u32 = 32;
 
+/// Words that nobody ever said and that are looked up as typing errors, of one question. Further ones are what they are: no words of
+/// the store.
+pub(super) const MOST_CORRECTED: usize = 16;
+
 /// Documents whose scores are gathered at a time: 8 KiB, which stays in the nearest cache.
 pub(super) const WINDOW: u32 = 2048;
 
@@ -77,14 +81,14 @@ struct QueryTerm {
 
 /// Damping of a term's count by document length: `fixed + per_token · length`.
 #[derive(Clone, Copy, Debug, Default)]
-struct Norm {
+pub(super) struct Norm {
     fixed: f32,
     per_token: f32,
 }
 
 impl Norm {
     #[inline]
-    fn score(self, weight: f32, count: f32, len: u16) -> f32 {
+    pub(super) fn score(self, weight: f32, count: f32, len: u16) -> f32 {
         weight * count / (count + self.fixed + self.per_token * f32::from(len))
     }
 }
@@ -163,8 +167,8 @@ impl Default for Scratch {
 }
 
 impl TextIndex {
-    /// Prepares a query. Costs one look-up for each word, and a few hundred for one that nobody ever said; a look at all
-    /// terms for each beginning of a word. The text should be bounded by the caller.
+    /// Prepares a query. Costs one look-up for each word, and a few hundred for each of the first [`MOST_CORRECTED`] that nobody ever
+    /// said, or a look at all terms if they are not ASCII; such a look for each beginning of a word. [`Question::parse`] bounds both.
     pub fn query(&self, question: &Question) -> TextQuery {
         let language = self.language();
         // Forms and how many live documents have them, by spelling. What ends in a sign is a beginning.
@@ -173,7 +177,7 @@ impl TextIndex {
             let frequency = self.frequency(&forms);
             found.insert(name, (forms, frequency));
         };
-        let mut corrected = Vec::new();
+        let (mut corrected, mut looked_for) = (Vec::new(), 0);
         let is_stop = |word: &&String| omird_text::is_stop_word(language, word);
         let has_content =
             !question.prefixes().is_empty() || !question.words().iter().all(|word| is_stop(&word));
@@ -181,8 +185,10 @@ impl TextIndex {
             let stem = self.stem(word);
             let mut forms = self.forms(&stem);
             let is_corrected = question.is_typed()
+                && looked_for < MOST_CORRECTED
                 && self.frequency(&forms) == 0
                 && !question.phrases().iter().any(|phrase| has(phrase, word));
+            looked_for += usize::from(is_corrected);
             let meant = if is_corrected { self.corrected(word) } else { Vec::new() };
             if !meant.is_empty() {
                 // Those that had the word, and are retired, are still found by it.
@@ -209,14 +215,20 @@ impl TextIndex {
             weight: (idf(df) / total) as f32,
             forms: forms.into(),
         };
-        let terms = found.into_iter().map(weighted).collect();
+        // What no document has counts in the total alone.
+        let terms =
+            found.into_iter().filter(|(forms, _)| !forms.is_empty()).map(weighted).collect();
+        TextQuery { terms, norm: self.norm(), scale: total * (K1 + 1.0), corrected }
+    }
+
+    /// The damping of today.
+    pub(super) fn norm(&self) -> Norm {
         let mean = if self.live_docs == 0 {
             1.0
         } else {
             self.live_tokens as f64 / f64::from(self.live_docs)
         };
-        let norm = Norm { fixed: (K1 * (1.0 - B)) as f32, per_token: (K1 * B / mean) as f32 };
-        TextQuery { terms, norm, scale: total * (K1 + 1.0), corrected }
+        Norm { fixed: (K1 * (1.0 - B)) as f32, per_token: (K1 * B / mean) as f32 }
     }
 
     /// The documents that have every word of a question in one of its forms, ascending, stop words included. None has
@@ -249,7 +261,9 @@ impl TextIndex {
         let excluded = question.excluded();
         let by_word = excluded.words.iter().map(|word| self.forms(&self.stem(word)));
         let by_prefix = excluded.prefixes.iter().map(|prefix| self.beginning_with(prefix));
-        let forms: Vec<u32> = by_word.chain(by_prefix).flatten().collect();
+        let mut forms: Vec<u32> = by_word.chain(by_prefix).flatten().collect();
+        forms.sort_unstable();
+        forms.dedup();
         forms.iter().flat_map(|&term| self.docs_of(term)).collect()
     }
 

@@ -331,7 +331,7 @@ fn a_document_cannot_come_twice() {
 }
 
 fn found(index: &TextIndex, question: &str) -> Vec<DocId> {
-    let question = Question::parse(question).unwrap();
+    let question = Question::parse(question).unwrap().unwrap();
     let mut docs = Vec::new();
     let query = index.query(&question);
     index.candidates(&query, &mut Scratch::new(), |doc, _| docs.push(doc));
@@ -339,7 +339,7 @@ fn found(index: &TextIndex, question: &str) -> Vec<DocId> {
 }
 
 fn corrected(index: &TextIndex, question: &str) -> Vec<(String, Vec<String>)> {
-    let query = index.query(&Question::parse(question).unwrap());
+    let query = index.query(&Question::parse(question).unwrap().unwrap());
     query.into_corrected().into_iter().map(|one| (one.from, one.to)).collect()
 }
 
@@ -407,7 +407,7 @@ fn beginnings_phrases_and_what_is_excluded() {
     let index = indexed(&docs.map(str::to_owned));
     assert_eq!(found(&index, "dock*"), [0, 1, 2, 3, 4]);
     assert_eq!(found(&index, "docki*"), [1]);
-    let question = |text: &str| Question::parse(text).unwrap();
+    let question = |text: &str| Question::parse(text).unwrap().unwrap();
     let with = |text: &str| index.with_words_of(question(text).phrases());
     assert_eq!(with("\"red dock\""), [0, 2], "either order: the texts tell");
     assert_eq!(with("\"dock station\""), [4]);

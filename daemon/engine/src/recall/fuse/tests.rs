@@ -150,7 +150,7 @@ fn filters_hold_for_what_is_near_and_pages_are_of_one_order() {
     assert_eq!(docs(&found(&catalog, &scanned)), all);
     let importance = Query { min_importance: Some(0.5), ..query.clone() };
     assert_eq!(found(&catalog, &importance).total, 0, "none states it");
-    let excluded = Query { text: Question::parse("cup -mug"), ..query };
+    let excluded = Query { text: Question::parse("cup -mug").unwrap(), ..query };
     assert_eq!(found(&catalog, &excluded).total, 10);
 }
 

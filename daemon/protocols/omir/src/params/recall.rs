@@ -50,7 +50,9 @@ pub(crate) fn parse_of(
             return Err(unknown(about, name));
         }
         match name {
-            "q" => query.text = Question::parse(value),
+            "q" => {
+                query.text = Question::parse(value).map_err(|error| Error::query(name, error))?;
+            }
             "floor" => query.floor = unit(name, value)?,
             "before" => query.before = Some(moment(name, value)?),
             "after" => query.after = Some(moment(name, value)?),

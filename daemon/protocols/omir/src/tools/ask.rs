@@ -51,7 +51,7 @@ impl Call<'_> {
     /// The filters that these tools share, as far as each has them.
     fn query(&self) -> Result<Query, Error> {
         let mut query = Query {
-            text: self.text("query").and_then(omird_engine::Question::parse),
+            text: self.question()?,
             frame: self.text("frame").map(str::to_owned),
             near: self.place()?,
             radius: self.number("radius_m"),
@@ -69,6 +69,11 @@ impl Call<'_> {
         query.include_intentions =
             query.experience_types.iter().any(|of| of.as_str() == "intention");
         Ok(query)
+    }
+
+    fn question(&self) -> Result<Option<omird_engine::Question>, Error> {
+        let Some(text) = self.text("query") else { return Ok(None) };
+        omird_engine::Question::parse(text).map_err(|error| Error::query("query", error))
     }
 
     /// The place that x, y and z name.
