@@ -198,6 +198,12 @@ impl TokenStore {
         self.folder.join(LOCAL)
     }
 
+    /// Returns true if the folder of the keys is not there at all, as on a card that was pulled out.
+    pub(crate) fn is_away(&self) -> bool {
+        let away = [io::ErrorKind::NotFound, io::ErrorKind::NotADirectory];
+        fs::metadata(&self.folder).is_err_and(|error| away.contains(&error.kind()))
+    }
+
     /// Returns the tokens as they are kept.
     ///
     /// # Errors

@@ -200,6 +200,18 @@ impl Tokens {
     /// Reads the files, and returns true if the disk gave both. What it does not give for now, for want of a descriptor
     /// above all, stays as it was `before` for a moment: a passing fault locks nobody out, and keeps nobody in.
     fn read(store: &TokenStore, known: &[Scope], before: &Self) -> (Self, bool) {
+        // With the card out nobody can revoke a token, and what can still be served is served to whom it was.
+        if before.count() > 0 && store.is_away() {
+            let at = store.local();
+            let folder = at.parent().unwrap_or(&at).display();
+            let fault =
+                format!("{folder} is away; the tokens read before stay in force until it is back");
+            if before.fault.as_ref() != Some(&fault) {
+                tracing::error!("{fault}");
+            }
+            let (tokens, local) = (before.tokens.clone(), before.local);
+            return (Self { tokens, local, fault: Some(fault), borne_since: None }, false);
+        }
         let now = Instant::now();
         let is_borne = before.borne_since.is_none_or(|since| now - since < BORNE);
         let mut fault = Vec::new();
