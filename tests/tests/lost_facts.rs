@@ -134,7 +134,7 @@ fn an_entity_can_be_forgotten_although_what_links_it_is_lost() {
         let session = open(&disk, &clock);
         door(&session, "OPEN");
         let wall = life::entity("wall", "the wall");
-        let edge = life::edge("door-wall", "Entity/door", "Entity/wall", None);
+        let edge = life::edge("door-wall", "door", "wall", None);
         ask(&session, &Request::Remember(vec![wall, edge]));
         let log = disk.paths().into_iter().rfind(|path| path.ends_with(".wal")).expect("a log");
         disk.rot(&log, |bytes| {

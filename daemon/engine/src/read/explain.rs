@@ -9,7 +9,10 @@ use omir_core::number::Number;
 use omir_core::reference::{Ref, ResourceType};
 use omir_core::value::{Map, Value};
 
+use omird_store::ReadError;
+
 use crate::Engine;
+use crate::disk;
 use crate::error::{Code, Error};
 use crate::index::catalog::{Catalog, Head};
 use crate::index::doc::{self, Doc, DocId, NEVER, Stamp};
@@ -113,9 +116,19 @@ impl Engine {
         if doc.valid_until != NEVER {
             self.explain_validity(&doc, now, &mut map);
         }
-        let resource = handle.resource().map_err(|fault| {
-            Error::new(Code::Internal, format!("a stored resource cannot be read: {fault}"))
-        })?;
+        let resource = match handle.resource() {
+            Ok(resource) => resource,
+            Err(ReadError::Disk { error, .. }) if !disk::is_loss(&error) => {
+                let message = format!("{target} cannot be read: {error}");
+                return Err(Error::new(Code::Internal, message));
+            }
+            // The card has lost it since the start.
+            Err(_) => {
+                map.insert("unreadable", Value::Bool(true));
+                map.insert("readableVersion", Value::Null);
+                return Ok(Value::Object(map));
+            }
+        };
         if let Resource::MemoryRecord(record) = &resource {
             self.explain_record(head, &doc, now, &mut map);
             map.insert("observations", int(consolidate::count(record)));

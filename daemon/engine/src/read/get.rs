@@ -65,7 +65,12 @@ impl Engine {
         };
         match (id.and_then(|id| self.outgoing([id]).pop()), lost) {
             (Some(outgoing), _) => {
-                self.counted(self.emit(&outgoing)).map(|bytes| Some((bytes, version)))
+                let named = |error: Error| Error {
+                    message: format!("{reference}: {}", error.message),
+                    ..error
+                };
+                let bytes = self.counted(self.emit(&outgoing)).map_err(named)?;
+                Ok(Some((bytes, version)))
             }
             (None, Some(lost)) => {
                 let missing = Missing { version: lost.stamp.version, readable: None };

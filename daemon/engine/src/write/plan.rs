@@ -423,7 +423,9 @@ impl<'a> Planner<'a> {
             for (doc, dependent) in dependents {
                 let name = match dependent.resource() {
                     Ok(resource) => Some(resource.reference()),
-                    Err(error @ ReadError::Disk { .. }) => return Err(internal(error).into()),
+                    Err(ReadError::Disk { error, .. }) if !disk::is_loss(&error) => {
+                        return Err(internal(error).into());
+                    }
                     Err(_) => name_of_unreadable(&dependent, doc.class.resource_type(), doc.key),
                 };
                 match name {
