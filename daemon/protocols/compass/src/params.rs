@@ -139,7 +139,8 @@ impl<'a> Params<'a> {
     ) -> Result<Option<usize>, Failure> {
         let Some(value) = self.value(name) else { return Ok(None) };
         let number = value.as_u64().and_then(|number| usize::try_from(number).ok());
-        let number = number.ok_or_else(|| self.expected(name, "a whole number", value))?;
+        let expected = format!("a whole number from {least} to {most}");
+        let number = number.ok_or_else(|| self.expected(name, &expected, value))?;
         if !(least..=most).contains(&number) {
             let message = format!("{name}: {number} is not between {least} and {most}");
             return Err(Failure::params(self.path(name), message));

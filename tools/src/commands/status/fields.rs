@@ -36,7 +36,7 @@ fn plain(field: &str, value: &Value) -> String {
         (Value::Bool(true), _) => "yes".to_owned(),
         (Value::Bool(false), _) => "no".to_owned(),
         (Value::Text(text), _) => text.clone(),
-        (_, Some(count)) if unit.contains("bytes") || unit.starts_with("written") => {
+        (_, Some(count)) if unit.contains("bytes") || field == "writtenToday" => {
             table::bytes(count)
         }
         (_, Some(count)) if unit.ends_with("seconds") => instant::span(count.into()),

@@ -1,7 +1,7 @@
 //! `omir store check`: everything that is wrong, by file and byte.
 
 use omir_core::value::{Map, Value};
-use omird::store::inspect::{self, FileKind, Finding, History, Report, Severity, Verdict};
+use omird::store::inspect::{self, FileKind, Finding, History, Kind, Report, Severity, Verdict};
 
 use super::{count, open, with_bar};
 use crate::cli::{Globals, StoreCheckArgs};
@@ -36,6 +36,10 @@ fn count_of(findings: &[Finding], severity: Severity) -> usize {
 fn result_line(report: &Report, target: &str) -> String {
     let words = match report.verdict() {
         Verdict::Sound => "sound",
+        // Whether anything was in it nobody can tell any more.
+        Verdict::Faulty if report.findings.iter().any(|one| one.kind == Kind::LogMissing) => {
+            "faults were found; what a missing log held is lost, if it held anything"
+        }
         Verdict::Faulty => "faults were found; nothing acknowledged is lost",
         Verdict::Lossy => "something acknowledged is lost or cannot be read",
     };
