@@ -54,7 +54,7 @@ FORBIDDEN = {
 API = {
     "store": {"rooms": {"backup", "disk", "format", "inspect"}, "most": 67, "most_in_rooms": 110},
     # `testing` is for the tests of other crates, and hidden in the documentation.
-    "engine": {"rooms": {"testing"}, "most": 81, "most_in_rooms": 3},
+    "engine": {"rooms": {"testing"}, "most": 82, "most_in_rooms": 4},
 }
 # The transports that hold no engine. Those of Zenoh and ROS have one, for what the daemon announces by itself.
 WITHOUT_ENGINE = ["daemon/src/mcp", "daemon/src/serial"]

@@ -23,6 +23,11 @@ pub trait Embedder: Send + Sync {
     /// false if the text has nothing to make one of; `out` is then of no use. The same text gives the same vector.
     fn embed(&self, text: &str, out: &mut [f32]) -> bool;
 
+    /// Returns true if it knows words by their letters alone: no synonyms.
+    fn is_lexical(&self) -> bool {
+        false
+    }
+
     /// Fills `out` with the vector of one word, as `omird_text::words` gives it, and returns how much it tells beside other
     /// words, above 0. `None` if single words have no vectors, or this one tells nothing; `out` is then of no use.
     fn word(&self, _word: &str, _out: &mut [f32]) -> Option<f32> {

@@ -25,6 +25,10 @@ impl Embedder for Hashed {
         &self.model
     }
 
+    fn is_lexical(&self) -> bool {
+        true
+    }
+
     fn embed(&self, text: &str, out: &mut [f32]) -> bool {
         let embedding = self.embedding.embed(text);
         for (number, value) in out.iter_mut().zip(embedding.values()) {

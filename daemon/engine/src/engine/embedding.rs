@@ -70,7 +70,8 @@ impl Engine {
         let is_made = embedder.embed(text.text(), &mut numbers);
         let Some(vector) = Vector::of(&numbers).filter(|_| is_made) else { return Ok(query) };
         let words = words_of(&*embedder, text);
-        let vector = QueryVector { model: embedder.model().clone(), vector, words };
+        let (model, is_lexical) = (embedder.model().clone(), embedder.is_lexical());
+        let vector = QueryVector { model, vector, words, is_lexical };
         Ok(Cow::Owned(Query { vector: Some(vector), ..query.into_owned() }))
     }
 

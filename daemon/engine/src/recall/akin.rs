@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! x    = (cosine − usual) ÷ (4 · deviation), at most 1        what is usual for this word: `Embedder::usual`
-//! says = x^1.5 · rarity                                       of the 64 terms that say most
+//! says = x² · rarity                                          of the 64 terms that say most
 //! ```
 //!
 //! Rarity is that of the term in the store, as of words: what a robot sees each day tells little. `docs/recall.md`, "Measured", says
@@ -26,6 +26,8 @@ const ALL: f32 = 4.0;
 const NOTHING: f32 = 1.0;
 /// Most terms that stand for one word.
 const MOST_TERMS: usize = 64;
+/// Terms whose rarity is looked up before any of the others.
+const MOST_RARITIES: usize = 512;
 /// Most postings that a question looks through, an equal part for each of its words: what a question costs does not grow with the
 /// store. What is in so many memories tells little anyway.
 const MOST_POSTINGS: usize = 4096;
@@ -74,13 +76,24 @@ fn terms_of(
     let usual = word.usual;
     near.clear();
     words.near(&word.vector, usual.mean + NOTHING * usual.deviation, near);
-    let says = |(term, cosine): &Near| {
-        let stands_out = ((cosine - usual.mean) / (ALL * usual.deviation)).min(1.0);
-        let rarity = text.rarity(*term)? as f32;
-        Some((*term, stands_out * stands_out.sqrt() * rarity))
+    // The nearest first, as rarity takes a logarithm: it is at most 1, so those that are less near than the last one taken need none.
+    let nearest = MOST_RARITIES.min(near.len());
+    if nearest < near.len() {
+        near.select_nth_unstable_by(nearest, |a, b| b.1.total_cmp(&a.1));
+    }
+    let stands_out = |cosine: f32| {
+        let x = ((cosine - usual.mean) / (ALL * usual.deviation)).clamp(0.0, 1.0);
+        x * x
     };
-    let mut terms: Vec<(u32, f32)> =
-        near.iter().filter_map(says).filter(|(_, says)| *says > 0.0).collect();
+    let says = |&(term, cosine): &Near| {
+        let says = stands_out(cosine) * text.rarity(term)? as f32;
+        (says > 0.0).then_some((term, says))
+    };
+    let (nearest, rest) = near.split_at(nearest);
+    let mut terms: Vec<(u32, f32)> = nearest.iter().filter_map(says).collect();
+    let least = least_of_best(&terms);
+    let may_say_more = |one: &&Near| stands_out(one.1) >= least;
+    terms.extend(rest.iter().filter(may_say_more).filter_map(says));
     // By spelling where they say as much: numbers of terms tell who came first, which must not count.
     let order = |a: &(u32, f32), b: &(u32, f32)| {
         let by_spelling = || text.name_of(a.0).cmp(text.name_of(b.0));
@@ -94,6 +107,15 @@ fn terms_of(
     terms
 }
 
+/// What the last one of the terms that say most says; 0 if there is room for more.
+fn least_of_best(terms: &[(u32, f32)]) -> f32 {
+    let mut says: Vec<f32> = terms.iter().map(|(_, says)| *says).collect();
+    if says.len() < MOST_TERMS {
+        return 0.0;
+    }
+    *says.select_nth_unstable_by(MOST_TERMS - 1, |a, b| b.total_cmp(a)).1
+}
+
 /// A number above 0 in the order of integers.
 fn ordered(number: f32) -> u32 {
     number.to_bits()
@@ -103,6 +125,41 @@ fn ordered(number: f32) -> u32 {
 mod tests {
     use super::*;
     use crate::index::text::DocTerms;
+
+    #[test]
+    fn the_terms_that_say_most_are_those_of_a_look_at_all() {
+        use omird_embedding::{ModelName, Usual, Vector};
+        let model = ModelName { name: "m".into(), dims: 4, hash: [0; 32] };
+        let (mut text, mut words) = (TextIndex::new(), Words::new(model));
+        let names: Vec<String> = (0..3000).map(|n| format!("w{n:04}")).collect();
+        // Some are in many documents, and those nearest are not the rarest.
+        for doc in 0..400_u32 {
+            let said = (0..3000).filter(|n| (n * 7 + doc as usize * 13).is_multiple_of(2 + n % 97));
+            let said = said.map(|n| names[n].as_str()).collect::<Vec<_>>().join(" ");
+            text.add(doc, &DocTerms::of([said.as_str()]));
+        }
+        let of = |n: usize| {
+            let turn = n as f32 / 3000.0 * 1.5;
+            Vector::of(&[turn.cos(), turn.sin(), 0.1, 0.0]).unwrap()
+        };
+        let all: Vec<(u32, Vector)> =
+            text.names_from(0).map(|(term, name)| (term, of(name[1..].parse().unwrap()))).collect();
+        words.add(&all, all.len());
+        let usual = Usual { mean: 0.1, deviation: 0.2 };
+        let word = QueryWord { vector: of(0), weight: 1.0, usual };
+        let got = terms_of(&text, &words, &word, &mut Vec::new());
+        let mut near = Vec::new();
+        words.near(&word.vector, usual.mean + NOTHING * usual.deviation, &mut near);
+        assert!(near.len() > 2 * MOST_RARITIES, "{}", near.len());
+        let says = |(term, cosine): &Near| {
+            let x = ((cosine - usual.mean) / (ALL * usual.deviation)).min(1.0);
+            x * x * text.rarity(*term).unwrap() as f32
+        };
+        let mut want: Vec<f32> = near.iter().map(says).collect();
+        want.sort_by(|a, b| b.total_cmp(a));
+        let got: Vec<f32> = got.iter().map(|(_, says)| *says).collect();
+        assert_eq!(got, want[..MOST_TERMS]);
+    }
 
     #[test]
     fn terms_are_taken_the_best_first_while_their_postings_fit() {

@@ -12,10 +12,10 @@
 //!
 //! Where a question asks to spread over relationships, half of the relevance of what leads here comes to it as well.
 //! `t_max` and `c_max` are the largest among the matches. `words` is 0.6 by default. Where no memory has more than half of the
-//! weight of the words, words say less, and `w` falls. Then a share of the relevance of the memories recorded right before
-//! and after comes to it, where they are of the same source and of the same hour. Relevance takes the place that words have
-//! without vectors; where neither words nor cosine are strong, it counts for less. `docs/recall.md`, "Fusion", says what was
-//! measured.
+//! weight of the words, words say less, and `w` falls; not so beside a model that knows words by their letters alone. Then a
+//! share of the relevance of the memories recorded right before and after comes to it, where they match too and are of the same
+//! source and of the same hour. Relevance takes the place that words have without vectors; where neither words nor cosine are
+//! strong, it counts for less. `docs/recall.md`, "Fusion", says what was measured.
 
 use parking_lot::Mutex;
 
@@ -179,10 +179,12 @@ impl Candidates {
         };
         let fusion = catalog.fusion();
         let strength = (t_max / STRONG_WORDS).min(1.0);
-        let words = match (query.has_words(), query.vector.is_some()) {
-            (true, true) => fusion.words * strength * strength,
-            (true, false) => 1.0,
-            (false, _) => 0.0,
+        let words = match (&query.vector, query.has_words()) {
+            // It knows no other words, so where those of the question are missing it knows no better.
+            (Some(vector), true) if vector.is_lexical => fusion.words,
+            (Some(_), true) => fusion.words * strength * strength,
+            (None, true) => 1.0,
+            (_, false) => 0.0,
         };
         let neighbours = if query.vector.is_some() { fusion.neighbours } else { 0.0 };
         let spread = if query.related.is_empty() { 0.0 } else { SPREAD };
@@ -269,7 +271,13 @@ impl Candidates {
     }
 
     /// The same with what neighbours bring: those of the same source and hour.
-    pub(super) fn exactly(&self, catalog: &Catalog, at: usize, scores: &mut Scores) {
+    pub(super) fn exactly(
+        &self,
+        catalog: &Catalog,
+        filter: &Filter<'_>,
+        at: usize,
+        scores: &mut Scores,
+    ) {
         let Some(one) = self.room.all.get(at) else { return };
         Self::most(one, scores);
         if one.near > 0.0 {
@@ -278,6 +286,8 @@ impl Candidates {
             let of = |other: &&Candidate| {
                 other.id.abs_diff(one.id) == 1
                     && is_neighbour(catalog.doc(one.id), catalog.doc(other.id))
+                    // What is no answer itself, such as an older version of this one, makes nothing else an answer.
+                    && (other.is_accepted || filter.accepts(catalog, other.id).is_some())
             };
             let near = beside.into_iter().flatten().filter(of).map(|other| self.relevance(other));
             // A sum of nothing is -0, which a reader would wonder about.

@@ -86,6 +86,8 @@ pub struct QueryVector {
     pub vector: Vector,
     /// The words of the question one by one, for those akin to them; none where a client states the vector.
     pub(crate) words: Vec<QueryWord>,
+    /// True if its model knows words by their letters alone.
+    pub(crate) is_lexical: bool,
 }
 
 /// A word of a question, to find words akin to it.
@@ -104,7 +106,7 @@ impl QueryVector {
     pub fn stated(model: Option<&str>, vector: Vector) -> Self {
         let name = model.unwrap_or("").to_owned();
         let model = ModelName { name, dims: vector.values.len(), hash: [0; 32] };
-        Self { model, vector, words: Vec::new() }
+        Self { model, vector, words: Vec::new(), is_lexical: false }
     }
 }
 

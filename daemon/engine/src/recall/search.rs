@@ -167,7 +167,7 @@ fn select(
         }
         let mut scores = Scores::default();
         match (&fused, at_fused) {
-            (Some(fused), Some(at)) => fused.exactly(catalog, at, &mut scores),
+            (Some(fused), Some(at)) => fused.exactly(catalog, filter, at, &mut scores),
             _ => {
                 if let Some(part) = ranked {
                     scores[part] = proposed;

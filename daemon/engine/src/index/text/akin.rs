@@ -1,13 +1,14 @@
 //! Documents by words that are akin to those of a question, where a model of meaning says which are.
 //!
-//! For each word of the question a document has the best of its terms, however often, and the sum over the words counts:
+//! For each word of the question a document has the best of its terms, damped as words are, and the sum over the words counts:
 //!
 //! ```text
-//! score = Σ weight(word) · max over its terms in the document of how much the term says  ÷  Σ weight(word)
+//! score = Σ weight(word) · max over its terms in the document of says(term) · tf / (tf + k₁ (1 − b + b · length / mean length))
+//!         ÷  Σ weight(word)
 //! ```
 
 use super::query::{END, List, WINDOW, each, idf};
-use super::{Scratch, TextIndex};
+use super::{Scratch, Term, TextIndex};
 use crate::index::doc::DocId;
 
 /// A word of a question, and the terms that stand for it.
@@ -37,9 +38,11 @@ impl TextIndex {
         (live > 0).then(|| idf(self.live_docs, live) / idf(self.live_docs, 0))
     }
 
-    /// Number of live documents that have a term.
+    /// What a walk over a term's list costs, in postings of live documents. Those of retired ones are walked past too, and stay
+    /// until the next start: a byte or more each, so that no list costs more than four times what this says.
     pub(crate) fn postings(&self, term: u32) -> usize {
-        self.terms.get(term as usize).map_or(0, |term| term.live as usize)
+        let of = |term: &Term| (term.live as usize).max(term.postings.as_slice().len() / 4);
+        self.terms.get(term as usize).map_or(0, of)
     }
 
     /// Calls `f` once, ascending, with every document that has at least one of the terms, and its score in (0, 1].
@@ -50,6 +53,8 @@ impl TextIndex {
         mut f: impl FnMut(DocId, f32),
     ) {
         scratch.clear();
+        let norm = self.norm();
+        let len = |doc: DocId| self.lengths.get(doc as usize).copied().unwrap_or(0);
         let mut words: Vec<(f32, Vec<(f32, List<'_>)>)> = words
             .iter()
             .map(|word| {
@@ -66,9 +71,9 @@ impl TextIndex {
             let Scratch { scores, found, counted, shares: best, .. } = &mut *scratch;
             for (weight, lists) in &mut words {
                 for (says, list) in lists {
-                    list.take_below(base + WINDOW, |doc, _| {
+                    list.take_below(base + WINDOW, |doc, count| {
                         let slot = (doc - base) as usize;
-                        best[slot] = best[slot].max(*says);
+                        best[slot] = best[slot].max(norm.score(*says, count as f32, len(doc)));
                         counted[slot / 64] |= 1 << (slot % 64);
                     });
                 }
