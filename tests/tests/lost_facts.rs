@@ -237,6 +237,36 @@ fn what_a_lost_segment_held_is_missed() {
     }
 }
 
+/// A wrong length hides where the memories behind it begin; without a sidecar nothing mends it.
+#[test]
+fn a_wrong_length_in_a_segment_takes_no_other_memory_with_it() {
+    let (disk, clock) = (CutDisk::new(), TestClock::new());
+    let session = open(&disk, &clock);
+    for n in 0..30 {
+        ask(&session, &Request::Remember(vec![life::entity(&format!("e{n:02}"), "a thing")]));
+    }
+    ask(&session, &Request::Forget(life::reference("Entity/e07")));
+    session.seal_now(Duration::from_secs(60)).expect("the disk is good");
+    drop(session);
+    let of = |end: &str| disk.paths().into_iter().find(|path| path.ends_with(end)).expect(end);
+    disk.rot(&of(".par"), Vec::clear);
+    disk.rot(&of(".omirb"), |bytes| {
+        let id = b"\x62id\x63e20";
+        let at = bytes.windows(id.len()).position(|window| window == id).expect("it is there");
+        // The id claims to be longer by 26 bytes.
+        bytes[at + 3] ^= 0x1a;
+    });
+    for _ in 0..2 {
+        let session = open(&disk, &clock);
+        let damage = session.damage();
+        assert!(damage.iter().any(|told| told.message.contains("memories: 1,")), "{damage:?}");
+        for n in (0..30).filter(|&n| n != 20) {
+            let found = session.get(&life::reference(&format!("Entity/e{n:02}"))).expect("whole");
+            assert_eq!(found.is_some(), n != 7, "e{n:02}");
+        }
+    }
+}
+
 #[test]
 fn a_witness_that_rots_is_made_again_from_its_log() {
     let (disk, clock) = damaged("the door is OPEN", &[], |session| door(session, "OPEN"));

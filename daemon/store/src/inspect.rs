@@ -4,7 +4,6 @@
 //! | module | the question it answers |
 //! |---|---|
 //! | `scan` | what is in this one file? |
-//! | `salvage` | what can still be read of a damaged segment? |
 //! | `assembly` | what do all files come to, and where does something lack? |
 //! | `estimate` | what is most likely where no stamp tells? |
 //! | `check` | which faults are there, and did anything acknowledged get lost? |
@@ -36,7 +35,6 @@ mod history;
 mod prove;
 mod repair;
 mod restored;
-mod salvage;
 mod scan;
 
 use std::collections::HashMap;

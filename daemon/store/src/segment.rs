@@ -9,10 +9,12 @@
 //! | module | the question it answers |
 //! |---|---|
 //! | `draft` | what do the transactions of logs come to? |
+//! | `salvage` | what can still be read of a damaged segment? |
 //!
 //! Invariant 6 of ARCHITECTURE.md.
 
 mod draft;
+pub(crate) mod salvage;
 
 use std::ops::Range;
 
@@ -134,6 +136,47 @@ pub fn layout(bytes: &[u8]) -> Result<Layout, BadSegment> {
     Ok(Layout { entries, superseded, copies: copies.to_vec(), manifest, is_manifest_whole })
 }
 
+/// Takes a segment apart that may be damaged: its entries are those that pass their checksum. Also tells what does not.
+///
+/// Where damage hides the places of entries, they are looked for: one wrong length must not take its neighbours with it.
+///
+/// # Errors
+/// If its manifest is damaged, which tells the stamps and checksums.
+pub(super) fn layout_of_whole(bytes: &[u8]) -> Result<(Layout, Vec<BadSegment>), BadSegment> {
+    let by_structure = layout(bytes).and_then(|layout| entries_that_pass(bytes, layout));
+    if by_structure.as_ref().is_ok_and(|(_, lost)| lost.is_empty()) {
+        return by_structure;
+    }
+    match salvage::layout(bytes) {
+        Some((layout, lost))
+            if by_structure.as_ref().map_or(true, |(_, hidden)| lost.len() < hidden.len()) =>
+        {
+            Ok((layout, lost))
+        }
+        _ => by_structure,
+    }
+}
+
+/// Drops the entries that do not pass their checksum, and tells of each.
+fn entries_that_pass(
+    bytes: &[u8],
+    mut layout: Layout,
+) -> Result<(Layout, Vec<BadSegment>), BadSegment> {
+    if !layout.is_manifest_whole || layout.manifest.crcs.len() != layout.entries.len() {
+        return Err(bad(bytes.len(), "the manifest does not pass its checksum"));
+    }
+    let mut lost = Vec::new();
+    let mut crcs = layout.manifest.crcs.iter();
+    layout.entries.retain(|(_, range)| {
+        let is_whole = crcs.next() == Some(&crc32fast::hash(&bytes[range.clone()]));
+        if !is_whole {
+            lost.push(bad(range.start, "a memory does not pass its checksum"));
+        }
+        is_whole
+    });
+    Ok((layout, lost))
+}
+
 /// Makes the index block of a segment from its bytes.
 ///
 /// # Errors
@@ -149,24 +192,12 @@ pub fn index<D: Draw>(bytes: &[u8]) -> Result<BlockOf<D>, BadSegment> {
 /// no text is split into words.
 ///
 /// # Errors
-/// If the segment cannot be taken apart, or its manifest is damaged.
+/// If its manifest is damaged.
 pub fn index_what_is_whole<D: Draw>(
     bytes: &[u8],
     words: Option<D::Words>,
 ) -> Result<(BlockOf<D>, Vec<BadSegment>), BadSegment> {
-    let mut layout = layout(bytes)?;
-    if !layout.is_manifest_whole || layout.manifest.crcs.len() != layout.entries.len() {
-        return Err(bad(bytes.len(), "the manifest does not pass its checksum"));
-    }
-    let mut lost = Vec::new();
-    let mut crcs = layout.manifest.crcs.iter();
-    layout.entries.retain(|(_, range)| {
-        let is_whole = crcs.next() == Some(&crc32fast::hash(&bytes[range.clone()]));
-        if !is_whole {
-            lost.push(bad(range.start, "a memory does not pass its checksum"));
-        }
-        is_whole
-    });
+    let (layout, lost) = layout_of_whole(bytes)?;
     let mut versions: Vec<(Stamp, Range<usize>)> =
         layout.entries.into_iter().chain(layout.superseded).collect();
     versions.sort_by_key(|(stamp, _)| (stamp.seq, stamp.ordinal));

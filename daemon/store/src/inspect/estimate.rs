@@ -10,9 +10,9 @@ use sha2::{Digest as _, Sha256};
 use super::Store;
 use super::cat::Reader;
 use super::history::{Act, Chapter, Event, Position, Version};
-use super::salvage::stated_version;
 use super::scan::{FoundVersion, Scan};
 use crate::key::RefKey;
+use crate::segment::salvage::stated_version;
 use crate::version::Stamp;
 
 /// The version of what does not say its own, until [`estimate_versions`] has counted.

@@ -11,12 +11,12 @@ use omir_core::reference::Ref;
 use omir_core::validate::{self, Fault, Level};
 
 use super::finding::{Finding, Kind, Severity};
-use super::salvage::{names_in, salvage, stated_version};
 use super::{FileKind, Source};
 use crate::digest::{self, Digest};
 use crate::locate::BadSegment;
 use crate::manifest::Manifest;
 use crate::mark::Mark;
+use crate::segment::salvage::{names_in, salvage, stated_version};
 use crate::segment::{self, Layout};
 use crate::signature::Seal;
 use crate::tombstone::Tombstone;

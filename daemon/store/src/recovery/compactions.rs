@@ -147,8 +147,7 @@ fn extent(
     let Ok((bytes, is_repaired)) = read_segment(disk, number, seal)? else {
         return Ok((None, false));
     };
-    let layout = segment::layout(&bytes).ok().filter(|layout| layout.is_manifest_whole);
-    let extent = layout.map(|layout| {
+    let extent = segment::layout_of_whole(&bytes).ok().map(|(layout, _)| {
         let Manifest { first_seq, replaces, .. } = layout.manifest;
         (first_seq, replaces)
     });

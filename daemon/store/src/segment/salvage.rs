@@ -16,8 +16,9 @@ use omir_core::model::Resource;
 use omir_core::reference::{Id, Ref};
 use omir_core::value::{Map, Value};
 
+use super::{Layout, decode_resource};
+use crate::locate::{BadSegment, bad};
 use crate::manifest::{self, FoundManifest, Manifest};
-use crate::segment;
 use crate::tombstone::Tombstone;
 use crate::transaction::Touch;
 use crate::version::Stamp;
@@ -28,38 +29,38 @@ const ID: &[u8] = b"\x62id";
 const RESOURCE: &[u8] = b"\x68resource";
 
 /// A resource that was read.
-pub(super) struct Item {
+pub(crate) struct Item {
     /// Its place.
-    pub(super) range: Range<usize>,
+    pub(crate) range: Range<usize>,
     /// Its contents.
-    pub(super) resource: Resource,
+    pub(crate) resource: Resource,
     /// When and as which version it was recorded, as far as that can be told.
-    pub(super) stamp: Option<Stamp>,
+    pub(crate) stamp: Option<Stamp>,
     /// True if the stamp is certainly its own.
-    pub(super) is_exact: bool,
+    pub(crate) is_exact: bool,
 }
 
 /// The readable part of a damaged segment.
 #[derive(Default)]
-pub(super) struct Salvage {
+pub(crate) struct Salvage {
     /// Recorded entries; without a whole manifest the copies are among them.
-    pub(super) entries: Vec<Item>,
+    pub(crate) entries: Vec<Item>,
     /// Copies of earlier resources.
-    pub(super) copies: Vec<Item>,
+    pub(crate) copies: Vec<Item>,
     /// Older versions.
-    pub(super) superseded: Vec<(Stamp, Range<usize>)>,
+    pub(crate) superseded: Vec<(Stamp, Range<usize>)>,
     /// The manifest, or what is left of it.
-    pub(super) manifest: Manifest,
+    pub(crate) manifest: Manifest,
     /// True if the manifest passes its checksum.
-    pub(super) manifest_is_whole: bool,
+    pub(crate) manifest_is_whole: bool,
     /// Stretches that hold or may hold entries nobody can read.
-    pub(super) holes: Vec<Range<usize>>,
+    pub(crate) holes: Vec<Range<usize>>,
     /// How many entries lack, if that can be told.
-    pub(super) lacking: Option<usize>,
+    pub(crate) lacking: Option<usize>,
 }
 
 /// Reads what can be read. Never panics, whatever the bytes are.
-pub(super) fn salvage(bytes: &[u8]) -> Salvage {
+pub(crate) fn salvage(bytes: &[u8]) -> Salvage {
     let front = front(bytes);
     let body = front.map_or(0, |front| front.first);
     let Walk { mut items, manifest } = walk(bytes, body);
@@ -79,7 +80,7 @@ pub(super) fn salvage(bytes: &[u8]) -> Salvage {
             salvage.manifest = parts.into_manifest();
         }
     }
-    salvage.superseded.retain(|(_, range)| segment::decode_resource(&bytes[range.clone()]).is_ok());
+    salvage.superseded.retain(|(_, range)| decode_resource(&bytes[range.clone()]).is_ok());
     if salvage.manifest_is_whole {
         sort_by_checksum(bytes, items, body..end, &mut salvage);
         return salvage;
@@ -97,6 +98,25 @@ pub(super) fn salvage(bytes: &[u8]) -> Salvage {
     }
     salvage.entries = items;
     salvage
+}
+
+/// Takes a segment apart whose manifest alone is where it was; `None` if that is damaged too. Also tells of each entry that
+/// lacks, by the stretches they may have stood in.
+pub(super) fn layout(bytes: &[u8]) -> Option<(Layout, Vec<BadSegment>)> {
+    let Salvage { entries, copies, superseded, manifest, manifest_is_whole, holes, lacking } =
+        salvage(bytes);
+    if !manifest_is_whole {
+        return None;
+    }
+    let entries = entries.into_iter().filter_map(|item| Some((item.stamp?, item.range))).collect();
+    let copies = copies.into_iter().map(|item| item.range).collect();
+    let places = holes.iter().map(|hole| hole.start).chain(std::iter::repeat(bytes.len()));
+    let lost = places
+        .take(lacking.unwrap_or_default())
+        .map(|start| bad(start, "a memory does not pass its checksum"))
+        .collect();
+    let is_manifest_whole = true;
+    Some((Layout { manifest, entries, superseded, copies, is_manifest_whole }, lost))
 }
 
 /// Tells recorded entries, copies and damaged entries apart, by a manifest that is whole.
@@ -145,7 +165,7 @@ fn between<'a>(
 }
 
 /// Names in bytes that are no longer whole: `Type/id`, or the id alone where its type is lost.
-pub(super) fn names_in(bytes: &[u8]) -> Vec<String> {
+pub(crate) fn names_in(bytes: &[u8]) -> Vec<String> {
     const MOST: usize = 100;
     const TYPE: &[u8] = b"\x6cresourceType";
     let mut names: Vec<String> = Vec::new();
@@ -254,7 +274,7 @@ fn next_map(bytes: &[u8], from: usize) -> Option<usize> {
 }
 
 /// The version a resource says it is; only records say one, and without a word it is 1.
-pub(super) fn stated_version(resource: &Resource) -> Option<u64> {
+pub(crate) fn stated_version(resource: &Resource) -> Option<u64> {
     match resource {
         Resource::MemoryRecord(record) => {
             Some(record.version.as_ref().and_then(|version| version.as_u64()).unwrap_or(1))
