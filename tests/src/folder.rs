@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::{fs, io};
 
 use omird::disk::Folder;
 use omird::engine::{Events, Parts, Settings, SystemClock};
@@ -21,4 +22,22 @@ pub fn parts(dir: &Path) -> Parts {
         settings: Settings::default(),
         events: Events::default(),
     }
+}
+
+/// Copies what is in a folder into another, which is made where there is none.
+///
+/// # Errors
+/// Whatever the disk says.
+pub fn copy(from: &Path, to: &Path) -> io::Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let to = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            copy(&entry.path(), &to)?;
+        } else {
+            fs::copy(entry.path(), to)?;
+        }
+    }
+    Ok(())
 }

@@ -22,6 +22,7 @@ use omird::store::format::{segment, wal};
 use omird::store::{backup, device_key};
 
 use super::{akashik, open, protocols};
+use crate::folder::copy;
 use crate::session::{Session, TestClock};
 
 /// Lives a life in a data folder. The clock stands at its end afterwards.
@@ -168,15 +169,6 @@ impl Robot {
     fn sweep(&self) {
         self.session().sweep(false).unwrap_or_else(|error| panic!("{error}"));
     }
-}
-
-fn copy(from: &Path, to: &Path) -> io::Result<()> {
-    for path in super::files(from)? {
-        let target = to.join(&path);
-        target.parent().map_or(Ok(()), fs::create_dir_all)?;
-        fs::copy(from.join(&path), target)?;
-    }
-    Ok(())
 }
 
 fn watch(n: u32, words: &str, at: [f64; 3]) -> String {

@@ -23,6 +23,7 @@ use omird::engine::{
 use omird::store::{Lock, SledStore, device_key};
 
 use super::judge::Answers;
+use crate::folder::copy;
 use crate::life;
 use crate::session::{self, TestClock};
 
@@ -327,19 +328,6 @@ impl Past {
     /// # Errors
     /// Whatever the disk says.
     pub fn copy_to(&self, target: &Path) -> io::Result<()> {
-        fn copy(from: &Path, to: &Path) -> io::Result<()> {
-            fs::create_dir(to)?;
-            for entry in fs::read_dir(from)? {
-                let entry = entry?;
-                let to = to.join(entry.file_name());
-                if entry.file_type()?.is_dir() {
-                    copy(&entry.path(), &to)?;
-                } else {
-                    fs::copy(entry.path(), to)?;
-                }
-            }
-            Ok(())
-        }
         copy(&self.folder, target)
     }
 }

@@ -3,13 +3,14 @@
 //!
 //! A log that is damaged is set aside once what is left of it is sealed, and its witness stays beside it for as
 //! long as the damaged file lies there: at each start it tells again what was lost with it. Whoever removes the
-//! damaged file says that it is not missed any more.
+//! damaged file says that it is not missed any more. A log that is missing gets an empty file in its place.
 //!
 //! Invariant 10 of ARCHITECTURE.md.
 
 use std::io;
 
 use super::{Recovery, borne};
+use crate::disk::Mode;
 use crate::index::Index;
 use crate::{healing, segment, wal, witness};
 
@@ -26,7 +27,11 @@ impl<I: Index> Recovery<'_, I> {
             let testimony = witness::load(self.disk, number);
             // One that held nothing, as after a failed sync, may be gone without its witness.
             let is_lost = number > self.last_log && testimony.end > wal::FILE_HEADER as u64;
-            if has(format!("{number:010}.wal.damaged")) || is_lost {
+            let is_set_aside = has(format!("{number:010}.wal.damaged"));
+            if is_lost && !is_set_aside {
+                self.stand_in(&wal::path(number))?;
+            }
+            if is_set_aside || is_lost {
                 self.last_seq = self.last_seq.max(testimony.last_seq);
                 self.has_lost_unknown = true;
                 self.facts.extend(testimony.facts);
@@ -58,6 +63,22 @@ impl<I: Index> Recovery<'_, I> {
                 "tombstones were lost, and their second copies keep what they ended forgotten"
             );
         }
+        Ok(())
+    }
+
+    /// Puts an empty damaged file in the place of a log that is missing, so that later starts know of it too, whatever is
+    /// sealed in between.
+    fn stand_in(&mut self, path: &str) -> io::Result<()> {
+        let stand_in = format!("{path}.damaged");
+        let made = self.disk.open(&stand_in, Mode::Create);
+        let stands = borne(made.and_then(|_| self.disk.sync_dir(wal::DIR)))?;
+        let kept = if stands { format!("; {stand_in} stands for it") } else { String::new() };
+        self.report(
+            path,
+            format!(
+                "is missing, and its witness tells that memories were in it: they are lost{kept}"
+            ),
+        );
         Ok(())
     }
 }
