@@ -14,12 +14,16 @@ mod rig;
 mod set;
 mod stages;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::sync::Arc;
 
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use omird_embedding::{Embedder, Hashed, StaticModel};
+use omird_text::Language;
 
 use crate::Result;
 use figure::Figure;
+use rig::Bed;
 
 /// The option that selects this measurement.
 pub const NAME: &str = "compass-quality";
@@ -37,6 +41,12 @@ pub struct Options {
     /// Only these parts: stages, keeping, recall, patterns, pairs, names
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
+    /// A Model2Vec folder: questions are understood by its vectors too
+    #[arg(long, conflicts_with = "hashed")]
+    model: Option<PathBuf>,
+    /// Questions are understood by hashed vectors too
+    #[arg(long)]
+    hashed: bool,
     /// Instead of a table: fail if a held-out figure is worse than it was published
     #[arg(long)]
     check: bool,
@@ -47,37 +57,45 @@ pub struct Options {
 /// # Errors
 /// A set cannot be read, or the protocol refuses what it must not.
 pub fn run(options: &Options) -> Result<()> {
-    let held_out = measured(options, "held_out")?;
+    let bed = Bed { below: options.data.clone(), embedder: embedder(options)? };
+    let held_out = measured(options, &bed, "held_out")?;
     if options.check {
         published::check(&held_out)?;
         println!("{} figures, none worse than published", held_out.len());
         return Ok(());
     }
-    let tune = measured(options, "tune")?;
+    let tune = measured(options, &bed, "tune")?;
     println!("{}", table(&held_out, &tune));
     Ok(())
 }
 
-fn measured(options: &Options, split: &str) -> Result<Vec<Figure>> {
+fn embedder(options: &Options) -> Result<Option<Arc<dyn Embedder>>> {
+    Ok(match &options.model {
+        Some(folder) => Some(Arc::new(StaticModel::open(folder, Language::English)?)),
+        None if options.hashed => Some(Arc::new(Hashed::new(Language::English))),
+        None => None,
+    })
+}
+
+fn measured(options: &Options, bed: &Bed, split: &str) -> Result<Vec<Figure>> {
     let agents = set::read(&options.sets, split)?;
-    let below: &Path = &options.data;
     let is_wanted =
         |part: &str| options.only.is_empty() || options.only.iter().any(|one| one == part);
     let mut all = Vec::new();
     if is_wanted("stages") {
-        all.extend(stages::figures(&agents, below)?);
+        all.extend(stages::figures(&agents, bed)?);
     }
     if is_wanted("keeping") {
-        all.extend(keeping::figures(&agents, below)?);
+        all.extend(keeping::figures(&agents, bed)?);
     }
     if is_wanted("recall") {
-        all.extend(recall::figures(&agents, below)?);
+        all.extend(recall::figures(&agents, bed)?);
     }
     if is_wanted("pairs") {
-        all.extend(pairs::figures(&agents, below)?);
+        all.extend(pairs::figures(&agents, bed)?);
     }
     if is_wanted("patterns") {
-        all.extend(patterns::figures(&agents, below)?);
+        all.extend(patterns::figures(&agents, bed)?);
     }
     if is_wanted("names") {
         all.extend(names::figures(&agents)?);

@@ -1,13 +1,11 @@
 //! Facts that summaries keep, and contexts within a fifth of the history. Stages are those of the labels.
 
-use std::path::Path;
-
 use omird_text::{Approx1, Language, TokenCounter, retention, sentences};
 use serde_json::{Value, json};
 
 use crate::Result;
 use crate::compass_quality::figure::{Aim, Figure};
-use crate::compass_quality::rig::{Rig, Stages};
+use crate::compass_quality::rig::{Bed, Rig, Stages};
 use crate::compass_quality::set::{Agent, Task, Turn};
 
 /// The share of the history that a context may take.
@@ -19,15 +17,16 @@ const TOO_SMALL: i64 = -32008;
 ///
 /// # Errors
 /// A request was refused.
-pub fn figures(agents: &[Agent], below: &Path) -> Result<Vec<Figure>> {
+pub fn figures(agents: &[Agent], bed: &Bed) -> Result<Vec<Figure>> {
     let [mut kept, mut ratio, mut sizes, mut within, mut facts_in] = [(); 5].map(|()| Vec::new());
     for agent in agents {
-        let rig = Rig::new(below)?;
+        let rig = Rig::new(bed)?;
         let mut stages: Vec<(String, String)> = Vec::new();
         rig.store_all(agent, Stages::Marked, |_, turn, answer| {
             let stage = answer["stage_id"].as_str().unwrap_or_default().to_owned();
             stages.push((turn.id.clone(), stage));
         })?;
+        rig.wait_for_vectors()?;
         let mut contexts = [0.0; 6];
         for (task, turns) in &agent.tasks {
             let found = context(&rig, agent, task, turns)?;

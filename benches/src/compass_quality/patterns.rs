@@ -1,14 +1,12 @@
 //! Patterns among errors, against labelled groups.
 
-use std::collections::BTreeSet;
-use std::path::Path;
-
 use omir_core::instant::Timestamp;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 
 use crate::Result;
 use crate::compass_quality::figure::{Aim, Figure};
-use crate::compass_quality::rig::{Rig, put};
+use crate::compass_quality::rig::{Bed, Rig, put};
 use crate::compass_quality::set::{Agent, ErrorNote};
 
 /// Of the errors of two groups together, the share that both must have.
@@ -18,10 +16,10 @@ const SAME: f64 = 0.5;
 ///
 /// # Errors
 /// A request was refused.
-pub fn figures(agents: &[Agent], below: &Path) -> Result<Vec<Figure>> {
+pub fn figures(agents: &[Agent], bed: &Bed) -> Result<Vec<Figure>> {
     let [mut found, mut false_ones, mut joined, mut all_kinds] = [(); 4].map(|()| Vec::new());
     for agent in agents {
-        let rig = Rig::new(below)?;
+        let rig = Rig::new(bed)?;
         let mut tasks: BTreeSet<String> = BTreeSet::new();
         for error in &agent.errors {
             let task = error.task.clone().unwrap_or_else(|| format!("{}.earlier", agent.name));

@@ -1,15 +1,13 @@
 //! Questions: what is found among the first five, with and without the factors of stage and errors, and pairs among them
 //! that contradict each other.
 
-use std::path::Path;
-
 use omird_protocol_compass::CompassSettings as Settings;
 use serde_json::{Value, json};
 
 use crate::Result;
 use crate::compass_quality::figure::{Aim, Figure};
 use crate::compass_quality::patterns::record;
-use crate::compass_quality::rig::{Rig, Stages};
+use crate::compass_quality::rig::{Bed, Rig, Stages};
 use crate::compass_quality::set::{Agent, Query, instant};
 
 /// Memories of an answer that count.
@@ -25,7 +23,7 @@ struct Retrieved {
 ///
 /// # Errors
 /// A request was refused.
-pub fn figures(agents: &[Agent], below: &Path) -> Result<Vec<Figure>> {
+pub fn figures(agents: &[Agent], bed: &Bed) -> Result<Vec<Figure>> {
     let [
         mut all,
         mut many,
@@ -37,7 +35,7 @@ pub fn figures(agents: &[Agent], below: &Path) -> Result<Vec<Figure>> {
         mut detected,
     ] = [(); 8].map(|()| Vec::new());
     for agent in agents {
-        let mut rig = Rig::new(below)?;
+        let mut rig = Rig::new(bed)?;
         rig.store_all(agent, Stages::Marked, |_, _, _| {})?;
         be_after(&rig, agent)?;
         let [mut sum, mut sum_many, mut sum_stage, mut sum_stages, mut sum_unnamed] =
@@ -68,10 +66,10 @@ pub fn figures(agents: &[Agent], below: &Path) -> Result<Vec<Figure>> {
         stage.push(sum_stage);
         stages.push(sum_stages);
         unnamed.push(sum_unnamed);
-        let (with, without) = error_aware(agent, below)?;
+        let (with, without) = error_aware(agent, bed)?;
         error.push(with.clone());
         errors.push(vec![without[0], without[1], with[0]]);
-        let rig = Rig::new(below)?;
+        let rig = Rig::new(bed)?;
         rig.store_all(agent, Stages::Detected, |_, _, _| {})?;
         be_after(&rig, agent)?;
         let mut sum = vec![0.0; 2];
@@ -97,8 +95,8 @@ pub fn figures(agents: &[Agent], below: &Path) -> Result<Vec<Figure>> {
 
 /// Asks what went wrong in a task, with its errors recorded and what corrected them stored so: with their factor, and with
 /// weight 0. Sums and counts of precision.
-fn error_aware(agent: &Agent, below: &Path) -> Result<(Vec<f64>, Vec<f64>)> {
-    let mut rig = Rig::new(below)?;
+fn error_aware(agent: &Agent, bed: &Bed) -> Result<(Vec<f64>, Vec<f64>)> {
+    let mut rig = Rig::new(bed)?;
     for (task, turns) in &agent.tasks {
         for turn in turns {
             let corrects = agent.errors.iter().find(|error| {
@@ -144,7 +142,7 @@ fn is_before(turns: &[crate::compass_quality::set::Turn], error: Option<&str>, t
     error.is_some_and(|error| place(error) < place(turn))
 }
 
-/// Lets an hour go by after the last turn.
+/// Lets an hour go by after the last turn, in which vectors are made.
 fn be_after(rig: &Rig, agent: &Agent) -> Result<()> {
     let mut last = None;
     for (task, turns) in &agent.tasks {
@@ -154,7 +152,7 @@ fn be_after(rig: &Rig, agent: &Agent) -> Result<()> {
     }
     let after = last.and_then(|at| at.checked_add_micros(3_600_000_000));
     rig.be_at(after.ok_or("an agent without turns")?);
-    Ok(())
+    rig.wait_for_vectors()
 }
 
 fn ask(rig: &Rig, agent: &Agent, query: &Query, of_task: bool) -> Result<Retrieved> {

@@ -1,11 +1,12 @@
 //! The protocol over a real engine in a folder of its own, asked by JSON-RPC as a transport asks it. The clock is the set's.
 
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use omir_core::instant::Timestamp;
-use omird_engine::testing::{TestClock, parts};
+use omird_embedding::Embedder;
+use omird_engine::testing::{ByHand, TestClock, parts};
 use omird_engine::{Engine, Parts};
 use omird_protocol_compass::{AGENT, Compass, CompassSettings as Settings, JSONRPC, OPERATOR};
 use omird_router::testing::Facts;
@@ -20,12 +21,24 @@ use crate::compass_quality::set::{Agent, Task, Turn, instant};
 /// Most bytes of a message.
 const MOST_BYTES: usize = 1 << 20;
 
+/// Longest wait for vectors.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What engines are opened on.
+pub struct Bed {
+    /// The folder that theirs are below.
+    pub below: PathBuf,
+    /// What makes vectors; `None` for words alone.
+    pub embedder: Option<Arc<dyn Embedder>>,
+}
+
 /// A protocol with its engine.
 pub struct Rig {
     clock: Arc<TestClock>,
     engine: Engine,
     router: Router,
     compass: Compass,
+    embeds: bool,
     _folder: TempDir,
 }
 
@@ -45,24 +58,46 @@ pub enum Stages {
 }
 
 impl Rig {
-    /// Opens an empty engine below a folder.
+    /// Opens an empty engine.
     ///
     /// # Errors
     /// The disk refuses.
-    pub fn new(below: &Path) -> Result<Self> {
-        let folder = tempfile::tempdir_in(below)?;
+    pub fn new(bed: &Bed) -> Result<Self> {
+        let folder = tempfile::tempdir_in(&bed.below)?;
         let clock = TestClock::new();
         let parts = Parts { clock: clock.clone(), ..parts(folder.path()) };
         let engine = Engine::open(parts, &mut |_| {}).map_err(|e| format!("no engine: {e}"))?;
+        engine.embed_with(bed.embedder.clone());
         let compass = Compass::new(&engine, Settings::default(), None);
         let policy = Facts { most: MOST_BYTES, ..Facts::default() };
         let router = Router::new(policy, []);
-        Ok(Self { clock, engine, router, compass, _folder: folder })
+        let embeds = bed.embedder.is_some();
+        Ok(Self { clock, engine, router, compass, embeds, _folder: folder })
     }
 
     /// Asks by other settings from now on.
     pub fn set(&mut self, settings: Settings) {
         self.compass = Compass::new(&self.engine, settings, None);
+    }
+
+    /// Waits until each memory has its vector, where vectors are made.
+    ///
+    /// # Errors
+    /// They are not made in a minute.
+    pub fn wait_for_vectors(&self) -> Result<()> {
+        if !self.embeds {
+            return Ok(());
+        }
+        let began = Instant::now();
+        // What was recorded last may not have been looked at yet.
+        std::thread::sleep(Duration::from_millis(300));
+        while self.engine.unembedded() > 0 {
+            if began.elapsed() > PATIENCE {
+                return Err("vectors are not made".into());
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Ok(())
     }
 
     /// Lets it be that instant.

@@ -1,20 +1,18 @@
 //! Stage detection: turns in order, without labels.
 
-use std::path::Path;
-
 use crate::Result;
 use crate::compass_quality::figure::{Aim, Figure};
-use crate::compass_quality::rig::{Rig, Stages};
+use crate::compass_quality::rig::{Bed, Rig, Stages};
 use crate::compass_quality::set::Agent;
 
 /// Measures stage detection.
 ///
 /// # Errors
 /// A store was refused.
-pub fn figures(agents: &[Agent], below: &Path) -> Result<Vec<Figure>> {
+pub fn figures(agents: &[Agent], bed: &Bed) -> Result<Vec<Figure>> {
     let [mut right, mut also, mut turns, mut false_ones] = [(); 4].map(|()| Vec::new());
     for agent in agents {
-        let rig = Rig::new(below)?;
+        let rig = Rig::new(bed)?;
         let [mut at_change, mut at_change_also, mut changes] = [0.0; 3];
         let [mut same, mut all, mut moved, mut still] = [0.0; 4];
         let mut before: Option<(String, String, String)> = None;

@@ -8,7 +8,7 @@
 //! | `exchange`, `jsonrpc`, `methods` | messages, calls, and the table of methods |
 //! | `params`, `words`, `failure`, `who` | parameters, closed lists, errors, callers |
 //! | `state`, `names`, `store` | what is kept, under which name, read and written with versions |
-//! | `stages`, `score`, `compress`, `context`, `patterns` | decisions: plain functions of plain data |
+//! | `stages`, `score`, `similarity`, `compress`, `context`, `patterns` | decisions: plain functions of plain data |
 //! | `work` | what each method does |
 
 #![warn(unreachable_pub)]
@@ -32,6 +32,7 @@ mod score;
 mod settings;
 mod shared;
 mod signals;
+mod similarity;
 mod stages;
 mod state;
 mod store;

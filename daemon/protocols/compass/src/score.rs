@@ -76,11 +76,6 @@ impl Parts {
     }
 }
 
-/// Returns how well a memory answers a question, of which it has the share `text`, beside the best answer that there is.
-pub(crate) fn similarity(text: f64, best: f64) -> f64 {
-    if best > 0.0 { (text / best).clamp(0.0, 1.0) } else { 0.0 }
-}
-
 /// Returns how lately a memory was used, or came to be.
 pub(crate) fn recency(hours: f64) -> f64 {
     // What lies ahead counts as now.

@@ -9,6 +9,7 @@ use omird_engine::{Order, Query, ScorePart};
 
 use super::{Kept, Sketch, Store, UNSEEN, decode};
 use crate::failure::Failure;
+use crate::similarity::Agreement;
 use crate::state::State;
 
 /// A search. Every hit bears one of the handles, so that nothing of another agent is ever found.
@@ -16,8 +17,10 @@ use crate::state::State;
 pub(crate) struct Search {
     /// Handles: an agent, a task, a stage, a correction.
     pub(crate) handles: Vec<Ref>,
-    /// Words; a hit has at least one of them.
+    /// Words; a hit has at least one of them, or is near in meaning where `by_meaning`.
     pub(crate) text: Option<String>,
+    /// The words are understood too, where the engine makes vectors.
+    pub(crate) by_meaning: bool,
     /// Newest first, instead of best first.
     pub(crate) newest: bool,
     /// Most hits; `None` for all.
@@ -73,8 +76,8 @@ impl Store {
         search: &Search,
         mut f: impl FnMut(Sketch),
     ) -> Result<(), Failure> {
-        self.each(search, false, |bytes, text| {
-            if let Some(sketch) = Sketch::of(bytes, text)?
+        self.each(search, false, |bytes, agreement| {
+            if let Some(sketch) = Sketch::of(bytes, agreement)?
                 && sketch.memory.tenant == self.tenant()
             {
                 f(sketch);
@@ -84,13 +87,13 @@ impl Store {
         Ok(())
     }
 
-    /// Calls `f` with the bytes of each record that a search finds, and its agreement with the words. Returns the number of
+    /// Calls `f` with the bytes of each record that a search finds, and its agreement with the question. Returns the number of
     /// records that match in all; a lower bound unless `exact_total`.
     fn each(
         &self,
         search: &Search,
         exact_total: bool,
-        mut f: impl FnMut(Vec<u8>, f64) -> Result<(), Failure>,
+        mut f: impl FnMut(Vec<u8>, Agreement) -> Result<(), Failure>,
     ) -> Result<usize, Failure> {
         if search.handles.is_empty() {
             return Err(Failure::internal(
@@ -99,6 +102,7 @@ impl Store {
         }
         let query = Query {
             text: search.text.as_deref().map(Into::into),
+            by_meaning: search.by_meaning,
             types: vec![ResourceType::MemoryRecord],
             entities: search.handles.clone(),
             experience_types: search.experience.clone(),
@@ -115,8 +119,13 @@ impl Store {
         let total = self.engine().recall_each_or_unread(&query, |hit| {
             let done = match hit {
                 Ok(hit) => {
-                    let text = hit.part(ScorePart::Text).unwrap_or(0.0);
-                    f(hit.resource, text)
+                    let part = |part| hit.part(part).unwrap_or(0.0);
+                    let agreement = Agreement {
+                        text: part(ScorePart::Text),
+                        cosine: part(ScorePart::Meaning),
+                        akin: part(ScorePart::Akin),
+                    };
+                    f(hit.resource, agreement)
                 }
                 Err(error) => {
                     tracing::error!(%error, "left out of what an agent is told");

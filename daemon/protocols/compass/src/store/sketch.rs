@@ -10,6 +10,7 @@ use omir_core::value::{Map, Value};
 
 use super::{Kept, UNSEEN, decode};
 use crate::failure::Failure;
+use crate::similarity::{Agreement, Candidate};
 use crate::state::{Memory, State};
 use crate::words::{MemoryType, StageType, Word};
 
@@ -22,22 +23,22 @@ pub(crate) struct Sketch {
     pub(crate) accesses: u64,
     pub(crate) last_access: Option<Timestamp>,
     pub(crate) valid_until: Option<Timestamp>,
-    /// The agreement with the words, from 0 to 1; 0 where there are none.
-    pub(crate) text: f64,
+    /// The agreement with the question.
+    pub(crate) agreement: Agreement,
     bytes: Vec<u8>,
 }
 
 impl Sketch {
     /// Reads a record. `None` if it holds no memory.
-    pub(super) fn of(bytes: Vec<u8>, text: f64) -> Result<Option<Self>, Failure> {
-        let read = Self::read(&bytes, text).map_err(|error| {
+    pub(super) fn of(bytes: Vec<u8>, agreement: Agreement) -> Result<Option<Self>, Failure> {
+        let read = Self::read(&bytes, agreement).map_err(|error| {
             Failure::internal(format!("a stored record cannot be read: {error}"))
         })?;
         Ok(read.map(|sketch| Self { bytes, ..sketch }))
     }
 
     /// Reads what is needed of a record, and steps over the rest.
-    fn read(bytes: &[u8], text: f64) -> Result<Option<Self>, DecodeError> {
+    fn read(bytes: &[u8], agreement: Agreement) -> Result<Option<Self>, DecodeError> {
         let record = Members::of(bytes)?;
         let Some(extensions) = record.bytes_of("extension") else { return Ok(None) };
         let Some(memory) = memory(extensions)? else { return Ok(None) };
@@ -51,9 +52,20 @@ impl Sketch {
             accesses,
             last_access: used.and_then(|at| Timestamp::parse(at).ok()),
             valid_until: record.text("validUntil")?.and_then(|at| Timestamp::parse(&at).ok()),
-            text,
+            agreement,
             bytes: Vec::new(),
         }))
+    }
+
+    /// Returns it as a candidate for a question.
+    pub(crate) fn candidate(&self) -> Candidate<'_> {
+        Candidate {
+            agreement: self.agreement,
+            has_vector: false,
+            task: self.memory.task_id.as_deref(),
+            at: Timestamp::parse(&self.memory.timestamp).ok(),
+            id: &self.memory.memory_id,
+        }
     }
 
     /// Reads all of it.

@@ -13,6 +13,7 @@ use crate::compress::LANGUAGE;
 use crate::failure::Failure;
 use crate::names::Sort;
 use crate::score::{self, Parts, RecentErrors, Weights};
+use crate::similarity::{Candidate, Vectors, similarities};
 use crate::state::{ErrorRecord, Memory, Task};
 use crate::store::{Kept, Search, Sketch};
 use crate::words::{MemoryType, StageType};
@@ -140,21 +141,24 @@ pub(crate) fn select(
     );
     let (now, _) = call.store.now();
     let found = candidates(call, agent, task, &errors, wanted)?;
-    // The best answer of all counts fully: how much of a question is in it depends on how the question is put.
-    let best = found.iter().map(|sketch| sketch.text).fold(0.0, f64::max);
+    let similarities = {
+        let all: Vec<Candidate<'_>> = found.iter().map(Sketch::candidate).collect();
+        similarities(&all, Vectors::OfEngine)
+    };
     let mut judged: Vec<Judged> = found
         .into_iter()
-        .filter(|sketch| wanted.archived || !sketch.memory.archived)
-        .filter(|sketch| {
+        .zip(similarities)
+        .filter(|(sketch, _)| wanted.archived || !sketch.memory.archived)
+        .filter(|(sketch, _)| {
             wanted.types.is_empty() || wanted.types.contains(&sketch.memory.memory_type)
         })
-        .map(|sketch| {
+        .map(|(sketch, similarity)| {
             let (memory, content) = (&sketch.memory, sketch.content.as_str());
             let written = Timestamp::parse(&memory.timestamp).ok();
             let since = sketch.last_access.or(written).unwrap_or(now);
             let parts = Parts {
                 sim: match wanted.query {
-                    Some(_) => score::similarity(sketch.text, best),
+                    Some(_) => similarity,
                     None => NO_QUERY,
                 },
                 rec: score::recency(now.hours_since(since)),
@@ -210,7 +214,7 @@ fn chosen(
     let is_due = |one: &Judged| {
         let memory = &one.sketch.memory;
         memory.is_critical
-            && (wanted.query.is_none() || one.sketch.text >= RELATED)
+            && (wanted.query.is_none() || one.sketch.agreement.text >= RELATED)
             && task.is_some_and(|task| memory.task_id.as_deref() == Some(&*task.task_id))
     };
     // Only what answers the question counts: words, or what must not be missed.
@@ -308,6 +312,7 @@ fn candidates(
     let search = Search {
         newest: text.is_none(),
         text: text.clone(),
+        by_meaning: true,
         most: Some(MOST_CANDIDATES),
         ..Search::of(owner)
     };
@@ -318,7 +323,7 @@ fn candidates(
                 Entry::Vacant(free) => drop(free.insert(one)),
                 Entry::Occupied(mut known) => {
                     let known = known.get_mut();
-                    known.text = known.text.max(one.text);
+                    known.agreement = known.agreement.or(&one.agreement);
                 }
             }
         }
@@ -340,6 +345,7 @@ fn candidates(
             if text.is_some() {
                 add(call.store.sketches(&Search {
                     text: text.clone(),
+                    by_meaning: true,
                     newest: false,
                     ..search.clone()
                 })?);
