@@ -25,8 +25,8 @@ use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
 use crate::router::{ModelClient, ModelFault, Reached};
 
-/// Most bytes of an answer.
-const MOST: usize = 1 << 20;
+/// Most bytes of an answer: 32 vectors of 4096 numbers take four megabytes, a number a line.
+const MOST: usize = 8 << 20;
 
 /// The address of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use base64::Engine as _;
 use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use omir_core::model::{Extension, Resource};
-use omir_core::value::Value;
+use omir_core::value::{Map, Value};
 
 use crate::vector::Vector;
 
@@ -79,7 +79,7 @@ impl Given {
         let model = map.get("model").and_then(Value::as_str);
         let model =
             model.ok_or_else(|| fault("/valueJson/model", "expected the name of a model"))?;
-        if !is_name(model) {
+        if !is_model_name(model) {
             let reason = format!("the name of a model is 1 to {MAX_NAME} of A-Z a-z 0-9 . _ - / :");
             return Err(fault("/valueJson/model", reason));
         }
@@ -116,6 +116,20 @@ impl Given {
             }
         };
         Ok(Self { model: model.to_owned(), vector })
+    }
+}
+
+impl Given {
+    /// Writes the extension, with the vector as signed bytes.
+    pub fn to_extension(&self) -> Extension {
+        let Self { model, vector } = self;
+        let bytes: Vec<u8> = vector.values.iter().map(|value| value.cast_unsigned()).collect();
+        let mut map = Map::new();
+        map.insert("model", model.as_str());
+        map.insert("dims", vector.values.len());
+        map.insert("scale", f64::from(vector.scale));
+        map.insert("int8", BASE64.encode(bytes));
+        Extension::json(EMBEDDING_URL, map)
     }
 }
 
@@ -160,7 +174,8 @@ impl fmt::Display for VectorFault {
 impl std::error::Error for VectorFault {}
 
 /// Returns true if a text may name a model.
-fn is_name(name: &str) -> bool {
+/// Returns true if a text may be the name of a model: what an extension may state.
+pub fn is_model_name(name: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-/:".contains(c);
     (1..=MAX_NAME).contains(&name.len()) && name.chars().all(is_plain)
 }
@@ -229,6 +244,7 @@ mod tests {
         let integers = extension(r#"{"model":"m","dims":3,"int8":"AYD/","scale":0.5}"#);
         let integers = Given::from_extension(&integers).unwrap();
         assert_eq!(&*integers.vector.values, [1, -127, -1]);
+        assert_eq!(Given::from_extension(&integers.to_extension()).unwrap(), integers);
         assert_eq!(parse_vector("1,-2").unwrap(), given.vector);
         assert_eq!(parse_vector("AACAPwAAAMA=").unwrap(), given.vector);
     }

@@ -20,7 +20,9 @@ mod wordpiece;
 
 pub use self::embedder::{Embedder, ModelName};
 pub use self::folder::ModelError;
-pub use self::given::{EMBEDDING_URL, Given, GivenFault, MAX_DIMS, VectorFault, parse_vector};
+pub use self::given::{
+    EMBEDDING_URL, Given, GivenFault, MAX_DIMS, VectorFault, is_model_name, parse_vector,
+};
 pub use self::hashed::Hashed;
 pub use self::model::StaticModel;
 #[cfg(feature = "onnx")]

@@ -7,6 +7,8 @@ use std::os::unix::fs::PermissionsExt as _;
 #[cfg(feature = "http")]
 use std::path::Path;
 
+use omird_embedding::{MAX_DIMS, is_model_name};
+
 #[cfg(feature = "http")]
 use super::file::CompassModelSection;
 use super::file::CompassSection;
@@ -57,10 +59,7 @@ pub fn resolve(
     // critical facts are kept.
     share("retrieval_precision_target", written.retrieval_precision_target, 0.95)?;
     share("compression_quality_threshold", written.compression_quality_threshold, 0.95)?;
-    if !matches!(written.embedding_model.as_deref(), None | Some("none")) {
-        let message = "no embeddings are made here: say \"none\", or leave the key out";
-        return Err(Invalid::other("compass.embedding_model", message));
-    }
+    let embedding_model = embedding_model(written)?;
     let summarises = written.compression_model.clone().unwrap_or(default.compression_model);
     if REASONING.contains(&summarises.as_str()) || summarises.trim().is_empty() {
         let message = format!("{summarises:?} is no small model: name one that summarises");
@@ -80,6 +79,12 @@ pub fn resolve(
         default.model_timeout.as_secs(),
         1..=60,
     )?;
+    let question_timeout = within(
+        "compass.model.question_timeout_s",
+        server.question_timeout_s,
+        default.question_timeout.as_secs(),
+        1..=10,
+    )?;
     let pose = written.pose.unwrap_or(true);
     Ok(CompassSettings {
         test_time_scaling_enabled: written
@@ -96,6 +101,14 @@ pub fn resolve(
             "usd_per_million_out",
             server.usd_per_million_out,
             default.usd_per_million_out,
+        )?,
+        embedding_dimensions: written.embedding_dimensions.filter(|_| embedding_model.is_some()),
+        embedding_model,
+        question_timeout: Duration::from_secs(question_timeout),
+        usd_per_million_embedded: price(
+            "usd_per_million_embedded",
+            server.usd_per_million_embedded,
+            default.usd_per_million_embedded,
         )?,
         monthly_token_budget_usd: within(
             "compass.monthly_token_budget_usd",
@@ -167,6 +180,47 @@ pub fn resolve(
         memify: written.memify.unwrap_or(default.memify),
         robot_frame: robot_frame.filter(|_| pose).map(str::to_owned),
     })
+}
+
+/// Returns the model at the server of models that makes vectors, if one does.
+fn embedding_model(written: &CompassSection) -> Result<Option<String>, Invalid> {
+    let wrong = |key: &str, message: String| Err(Invalid::other(&named(key), message));
+    match written.embedding_model.as_deref() {
+        None | Some("none") => {
+            let others = [
+                ("embedding_model_name", written.embedding_model_name.is_some()),
+                ("embedding_dimensions", written.embedding_dimensions.is_some()),
+            ];
+            return match others.into_iter().find(|(_, is_stated)| *is_stated) {
+                Some((key, _)) => {
+                    wrong(key, "needs embedding_model = \"openai\" beside it".to_owned())
+                }
+                None => Ok(None),
+            };
+        }
+        Some("openai") => {}
+        Some(other) => {
+            let message = format!(
+                "{other:?} is neither \"none\" nor \"openai\", the API of the server of models; its model is embedding_model_name"
+            );
+            return wrong("embedding_model", message);
+        }
+    }
+    if written.model.is_none() {
+        let message = "\"openai\" needs [compass.model] with the endpoint of a server";
+        return wrong("embedding_model", message.to_owned());
+    }
+    let name = written.embedding_model_name.as_deref().unwrap_or("text-embedding-3-small");
+    if !is_model_name(name) {
+        let message = format!("{name:?} is no name of 1 to 128 of A-Z a-z 0-9 . _ - / :");
+        return wrong("embedding_model_name", message);
+    }
+    if let Some(dims) = written.embedding_dimensions
+        && !(1..=MAX_DIMS).contains(&dims)
+    {
+        return wrong("embedding_dimensions", format!("{dims} is not from 1 to {MAX_DIMS}"));
+    }
+    Ok(Some(name.to_owned()))
 }
 
 /// Says which counters this build has.
@@ -290,6 +344,37 @@ mod tests {
         assert!(error.contains("compass.token_counter") && error.contains("\"claude\""), "{error}");
         assert!(error.contains("has approx-1"), "{error}");
         assert_eq!(error.contains("--features tiktoken"), !cfg!(feature = "tiktoken"), "{error}");
+    }
+
+    #[test]
+    fn vectors_need_a_server_and_a_model_that_can_be_named() {
+        let server = "[compass.model]\nendpoint = 'unix:/m'\n";
+        let on = |more: &str| {
+            read(&format!("[compass]\nembedding_model = 'openai'\n{more}\n{server}"), None)
+        };
+        let settings = on("").unwrap();
+        assert_eq!(settings.embedding_model.as_deref(), Some("text-embedding-3-small"));
+        assert_eq!(settings.embedding_dimensions, None);
+        let settings = on("embedding_model_name = 'a/b:c'\nembedding_dimensions = 256").unwrap();
+        assert_eq!(settings.embedding_model.as_deref(), Some("a/b:c"));
+        assert_eq!(settings.embedding_dimensions, Some(256));
+        let none = read(&format!("[compass]\nembedding_model = 'none'\n{server}"), None).unwrap();
+        assert_eq!(none.embedding_model, None);
+        let refused = |text: &str, key: &str| {
+            let error = read(text, None).unwrap_err().to_string();
+            assert!(error.contains(key), "{error}");
+        };
+        refused("[compass]\nembedding_model = 'openai'", "compass.embedding_model");
+        refused("[compass]\nembedding_model = 'cohere'", "compass.embedding_model");
+        refused("[compass]\nembedding_model_name = 'x'", "compass.embedding_model_name");
+        refused("[compass]\nembedding_dimensions = 3", "compass.embedding_dimensions");
+        for (more, key) in [
+            ("embedding_model_name = 'a b'", "compass.embedding_model_name"),
+            ("embedding_dimensions = 4097", "compass.embedding_dimensions"),
+            ("embedding_dimensions = 0", "compass.embedding_dimensions"),
+        ] {
+            assert!(on(more).unwrap_err().to_string().contains(key), "{more}");
+        }
     }
 
     #[cfg(feature = "http")]

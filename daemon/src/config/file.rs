@@ -97,8 +97,12 @@ pub struct CompassSection {
     pub stage_completion_auto_compress: Option<bool>,
     /// The counter of tokens: `approx-1`, or a vocabulary that this build has.
     pub token_counter: Option<String>,
-    /// `none`, or a name that needs a model.
+    /// `none`, or `openai`: the server of models makes vectors.
     pub embedding_model: Option<String>,
+    /// The model that makes them.
+    pub embedding_model_name: Option<String>,
+    /// Numbers that a vector is asked to have.
+    pub embedding_dimensions: Option<usize>,
     /// The model that summarises.
     pub compression_model: Option<String>,
     /// True if a model is asked where there is one.
@@ -134,6 +138,11 @@ pub struct CompassModelSection {
     pub usd_per_million_in: Option<f64>,
     /// Price of what comes back.
     pub usd_per_million_out: Option<f64>,
+    /// Longest wait for the vector of a question.
+    #[serde(deserialize_with = "quantity::seconds")]
+    pub question_timeout_s: Option<u64>,
+    /// Price of what vectors are made of.
+    pub usd_per_million_embedded: Option<f64>,
 }
 
 /// `[embedding]`.

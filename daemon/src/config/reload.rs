@@ -68,6 +68,8 @@ const LIVE: [&str; 62] = [
     "compass.stage_auto_transition",
     "compass.stage_completion_auto_compress",
     "compass.embedding_model",
+    "compass.embedding_model_name",
+    "compass.embedding_dimensions",
     "compass.compression_model",
     "compass.test_time_scaling_enabled",
     "compass.monthly_token_budget_usd",

@@ -126,6 +126,13 @@ impl Engine {
         embedder.map(|embedder| embedder.model().name.clone())
     }
 
+    /// Returns the sizes of the vectors of a model that are compared; none if there are none.
+    pub fn sizes_of_vectors(&self, model: &str) -> Vec<usize> {
+        let spaces = self.inner.shared.vectors.spaces();
+        let of_model = spaces.iter().map(Space::model).filter(|known| known.name == model);
+        of_model.map(|known| known.dims).collect()
+    }
+
     /// Returns the number of versions that no vector was made of yet.
     pub(crate) fn unembedded(&self) -> u64 {
         self.inner.shared.vectors.pending.load(Ordering::Relaxed)

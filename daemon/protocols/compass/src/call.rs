@@ -253,6 +253,7 @@ impl Store {
             entities: handles,
             parent: parent.map(|name| name.id),
             external_id: Some(format!("compass:{}", memory.memory_id)),
+            vector: None,
             pose: None,
         })
     }

@@ -25,6 +25,7 @@ use crate::patient::{Job, Patient};
 use crate::settings::Settings;
 use crate::shared::Shared;
 use crate::store::Store;
+use crate::vectors;
 use crate::watch::Watch;
 use crate::who::{Conversation, Who};
 
@@ -42,7 +43,10 @@ impl Compass {
     pub fn new(engine: &Engine, settings: Settings, model: Option<Arc<dyn ModelClient>>) -> Self {
         let shared = Arc::new(Shared::new(engine, settings, model));
         let watch = Arc::new(lookout::start(&shared));
-        let patient = shared.model().map(|_| Arc::new(Patient::start()));
+        if shared.embedder().is_some() {
+            vectors::start(&shared);
+        }
+        let patient = shared.summarizer().map(|_| Arc::new(Patient::start()));
         Self { shared, watch, patient }
     }
 
@@ -141,7 +145,8 @@ impl Compass {
         let took_ms = began.elapsed().as_micros() as f64 / 1000.0;
         let degraded = call.degraded || call.model.is_missed.get() || call.store.left_out() > 0;
         let cost = dollars(call.model.cost.get());
-        result.insert("meta", who.meta(call.agent.as_deref(), took_ms, cost, degraded));
+        let similarity = call.model.similarity.get();
+        result.insert("meta", who.meta(call.agent.as_deref(), took_ms, cost, degraded, similarity));
         Ok(Value::Object(result))
     }
 }
@@ -163,7 +168,10 @@ impl Exchange for Compass {
                 return reply(worded(200, error));
             }
         };
-        let asks_model = incoming.calls().any(|call| methods::may_ask_model(&call.method));
+        let embeds = self.shared.settings().embedding_model.is_some();
+        let asks_model = incoming.calls().any(|call| {
+            methods::may_ask_model(&call.method) || embeds && methods::may_rank(&call.method)
+        });
         let trace = message.trace_id.or(message.request_id);
         let compass = self.clone();
         let work: Job = Box::new(move || {

@@ -9,13 +9,16 @@
 //! | `params`, `words`, `failure`, `who` | parameters, closed lists, errors, callers |
 //! | `state`, `names`, `store` | what is kept, under which name, read and written with versions |
 //! | `stages`, `score`, `similarity`, `compress`, `context`, `patterns` | decisions: plain functions of plain data |
+//! | `asking`, `paying`, `model`, `embedding`, `vectors` | a server of models: how it is asked and paid, and what for |
 //! | `work` | what each method does |
 
 #![warn(unreachable_pub)]
 
+mod asking;
 mod call;
 mod compress;
 mod context;
+mod embedding;
 mod exchange;
 mod failure;
 mod jsonrpc;
@@ -28,6 +31,7 @@ mod names;
 mod params;
 mod patient;
 mod patterns;
+mod paying;
 mod score;
 mod settings;
 mod shared;
@@ -39,6 +43,7 @@ mod store;
 #[cfg(test)]
 mod tests;
 mod uses;
+mod vectors;
 mod watch;
 mod who;
 mod words;

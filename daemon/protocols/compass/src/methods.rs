@@ -113,6 +113,18 @@ pub(crate) fn may_ask_model(name: &str) -> bool {
     matches!(name, "memory.complete_stage" | "memory.compress_stage" | "memory.compress_task")
 }
 
+/// Returns true if a method of this name may rank memories by a question, whose vector a server of models may make.
+pub(crate) fn may_rank(name: &str) -> bool {
+    matches!(
+        name,
+        "memory.retrieve"
+            | "memory.get_context"
+            | "memory.get_stage_context"
+            | "memory.get_error_aware_context"
+            | "memory.get_strategic_context"
+    )
+}
+
 /// Returns the method of this name.
 pub(crate) fn entry(name: &str) -> Option<&'static Entry> {
     ENTRIES.iter().find(|entry| entry.method.name == name)

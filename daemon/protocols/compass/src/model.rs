@@ -1,31 +1,23 @@
-//! Summaries by a model: the request in the form of OpenAI's chat completions, and a judgement of what comes back. The sockets
-//! are the program's ([`ModelClient`]).
+//! Summaries by a model: the request in the form of OpenAI's chat completions, and a judgement of what comes back.
 //!
 //! Whatever a server answers, the summary of `extract-1` is there already. A model's text takes its place only if it keeps to
 //! the input, contradicts nothing that the input does not, and is shorter than it.
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
 
 use omir_core::decode::{DecodeError, Limits};
 use omir_core::json;
 use omir_core::value::{Map, Value};
-use omird_router::{ModelClient, ModelFault, Reached};
 use omird_text::{Counter, StemSet, TokenCounter};
-use parking_lot::Mutex;
 
+use crate::asking::{Request, believed};
 use crate::compress::{self, Compressed, LANGUAGE, Source};
 use crate::settings::Settings;
+use crate::work::understood::Similarity;
 
-/// Pauses before the second and the third try.
-const PAUSES: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(1)];
-/// After a call that failed nobody asks for this time: all would wait for the same.
-const REST: Duration = Duration::from_secs(30);
 /// Calls under way at a time. Beyond it a summary is extracted.
-const MOST_AT_ONCE: usize = 2;
+pub(crate) const MOST_AT_ONCE: usize = 2;
 /// Most bytes of texts that are sent, and of a summary.
 const MOST_SENT: usize = 256 << 10;
 const LONGEST_SUMMARY: usize = 64 << 10;
@@ -60,6 +52,8 @@ pub(crate) struct Use {
     pub(crate) cost: Cell<u64>,
     /// It was wanted and there, and something else stands in its place.
     pub(crate) is_missed: Cell<bool>,
+    /// What an answer was ranked by, where vectors are made.
+    pub(crate) similarity: Cell<Option<Similarity>>,
     /// The last summary: a call that is worked out again does not ask and pay again.
     pub(crate) last: RefCell<Option<(Vec<Source>, Compressed)>>,
 }
@@ -76,29 +70,9 @@ pub(crate) struct Question {
     counter: Counter,
 }
 
-/// An answer of a model.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Said {
-    pub(crate) text: String,
-    /// Tokens in and out, as they are paid for.
-    pub(crate) tokens: (u64, u64),
-    /// Tries before it that may have been worked on.
-    pub(crate) lost: u64,
-}
-
-/// Why a model says nothing.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Silent {
-    pub(crate) message: String,
-    /// Answers that may have been worked on and did not come: each may cost as much as it can.
-    pub(crate) lost: u64,
-    /// The server is at fault, and not this one request.
-    is_down: bool,
-}
-
 /// An answer that holds no summary.
 #[derive(Debug, Clone, PartialEq)]
-enum Unusable {
+pub(crate) enum Unusable {
     NoJson(DecodeError),
     NoText,
     Empty,
@@ -146,19 +120,28 @@ impl Question {
         let sent = counter.count(&notes) + counter.count(&instruction);
         Some(Self { most: (body.len() as u64, answer as u64), body, sent, counter })
     }
+}
 
-    /// Returns the most that all tries can cost.
-    pub(crate) fn worst(&self, settings: &Settings) -> u64 {
-        self.dearest(settings).saturating_mul(1 + PAUSES.len() as u64)
+impl Request for Question {
+    type Said = String;
+    type Unusable = Unusable;
+    const PATH: &'static str = "/chat/completions";
+
+    fn body(&self) -> &[u8] {
+        &self.body
     }
 
-    /// Returns the most that one try can cost, in millionths of a dollar.
-    pub(crate) fn dearest(&self, settings: &Settings) -> u64 {
-        price(settings, self.most)
+    fn most(&self) -> (u64, u64) {
+        self.most
     }
 
-    /// Reads an answer.
-    fn read(&self, body: &[u8]) -> Result<Said, Unusable> {
+    fn price(settings: &Settings, (sent, came): (u64, u64)) -> u64 {
+        let micros =
+            sent as f64 * settings.usd_per_million_in + came as f64 * settings.usd_per_million_out;
+        micros.ceil() as u64
+    }
+
+    fn read(&self, body: &[u8]) -> Result<(String, (u64, u64)), Unusable> {
         let limits = Limits { max_bytes: usize::MAX, max_depth: 32, max_items: 10_000 };
         let value = json::from_slice(body, &limits).map_err(Unusable::NoJson)?;
         let text = value.pointer("/choices/0/message/content").and_then(Value::as_str);
@@ -170,98 +153,11 @@ impl Question {
             return Err(Unusable::TooLong(text.len()));
         }
         let used = |name: &str| value.pointer(&format!("/usage/{name}")).and_then(Value::as_u64);
-        Ok(Said {
-            tokens: (
-                believed(used("prompt_tokens"), self.sent, self.most.0),
-                believed(used("completion_tokens"), self.counter.count(text), self.most.1),
-            ),
-            text: text.to_owned(),
-            lost: 0,
-        })
-    }
-}
-
-/// Returns the tokens that count: those that the server reports, if they can be true. A text has no more tokens than bytes, and
-/// hardly fewer than a third of our own count, which reads high.
-fn believed(reported: Option<u64>, counted: usize, most: u64) -> u64 {
-    let counted = counted as u64;
-    reported.unwrap_or(counted).clamp((counted / 3).min(most), most)
-}
-
-/// Returns the price of tokens in millionths of a dollar.
-pub(crate) fn price(settings: &Settings, (sent, came): (u64, u64)) -> u64 {
-    let micros =
-        sent as f64 * settings.usd_per_million_in + came as f64 * settings.usd_per_million_out;
-    micros.ceil() as u64
-}
-
-/// The model of the daemon, if there is one.
-pub(crate) struct Model {
-    client: Arc<dyn ModelClient>,
-    under_way: AtomicUsize,
-    rests_until: Mutex<Option<Instant>>,
-}
-
-/// A call under way, until it is dropped.
-struct UnderWay<'m>(&'m AtomicUsize);
-
-impl Drop for UnderWay<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::AcqRel);
-    }
-}
-
-impl Model {
-    pub(crate) fn new(client: Arc<dyn ModelClient>) -> Self {
-        Self { client, under_way: AtomicUsize::new(0), rests_until: Mutex::default() }
-    }
-
-    /// Asks, and asks again where that may help.
-    pub(crate) fn ask(&self, settings: &Settings, question: &Question) -> Result<Said, Silent> {
-        let nothing =
-            |message: &str| Silent { message: message.to_owned(), lost: 0, is_down: false };
-        let rests = *self.rests_until.lock();
-        if rests.is_some_and(|until| Instant::now() < until) {
-            return Err(nothing("it failed a moment ago, and is asked again soon"));
-        }
-        let others = self.under_way.fetch_add(1, Ordering::AcqRel);
-        let _under_way = UnderWay(&self.under_way);
-        if others >= MOST_AT_ONCE {
-            return Err(nothing("it works for others"));
-        }
-        let answer = self.tried(settings, question);
-        if answer.as_ref().is_err_and(|silent| silent.is_down) {
-            let until = Some(Instant::now() + REST);
-            *self.rests_until.lock() = until;
-        }
-        answer
-    }
-
-    fn tried(&self, settings: &Settings, question: &Question) -> Result<Said, Silent> {
-        let mut lost = 0;
-        let mut pauses = PAUSES.iter();
-        loop {
-            let deadline = Instant::now() + settings.model_timeout;
-            let fault = match self.client.post("/chat/completions", question.body.clone(), deadline)
-            {
-                Ok(body) => {
-                    let read = question.read(&body).map(|said| Said { lost, ..said });
-                    return read.map_err(|what| {
-                        // It was worked on, and is paid for.
-                        let message = format!("its answer is unusable: {what}");
-                        Silent { message, lost: lost + 1, is_down: false }
-                    });
-                }
-                Err(fault) => fault,
-            };
-            let ModelFault { reached, message } = fault;
-            lost += u64::from(reached == Reached::NoAnswer);
-            let pause = pauses.next().filter(|_| reached != Reached::Refused);
-            match pause {
-                Some(pause) => std::thread::sleep(*pause),
-                None => return Err(Silent { message, lost, is_down: true }),
-            }
-        }
+        let tokens = (
+            believed(used("prompt_tokens"), self.sent, self.most.0),
+            believed(used("completion_tokens"), self.counter.count(text), self.most.1),
+        );
+        Ok((text.to_owned(), tokens))
     }
 }
 
@@ -340,66 +236,16 @@ mod tests {
         texts.iter().map(of).collect()
     }
 
-    /// Answers by a list, one for each try.
-    struct Fake(Mutex<Vec<Result<Vec<u8>, Reached>>>);
-
-    impl ModelClient for Fake {
-        fn post(&self, _: &str, _: Vec<u8>, _: Instant) -> Result<Vec<u8>, ModelFault> {
-            let next = self.0.lock().remove(0);
-            next.map_err(|reached| ModelFault { reached, message: "down".to_owned() })
-        }
-    }
-
-    fn asked(answers: Vec<Result<&str, Reached>>) -> (Result<Said, Silent>, usize) {
-        let answers = answers.into_iter().map(|one| one.map(|body| body.as_bytes().to_vec()));
-        let fake = Arc::new(Fake(Mutex::new(answers.collect())));
+    #[test]
+    fn an_answer_is_read_and_paid_for() {
         let settings = Settings::default();
         let question = Question::of(&settings, &sources(), 20).unwrap();
-        let answer = Model::new(fake.clone()).ask(&settings, &question);
-        let left = fake.0.lock().len();
-        (answer, left)
-    }
-
-    const GOOD: &str = r#"{"choices":[{"message":{"content":" The red cup stood in the kitchen. "}}],"usage":{"prompt_tokens":40,"completion_tokens":8}}"#;
-
-    #[test]
-    fn it_is_asked_again_where_that_may_help() {
-        let (answer, left) = asked(vec![Err(Reached::Nobody), Err(Reached::NoAnswer), Ok(GOOD)]);
-        let said = answer.unwrap();
-        assert_eq!((said.text.as_str(), left), ("The red cup stood in the kitchen.", 0));
-        let (answer, left) = asked(vec![Err(Reached::Refused), Ok(GOOD)]);
-        assert_eq!((answer.unwrap_err().lost, left), (0, 1), "a refusal stands");
-        let three =
-            vec![Err(Reached::NoAnswer), Err(Reached::RefusedForNow), Err(Reached::NoAnswer)];
-        let (answer, _) = asked(three);
-        assert_eq!(answer.unwrap_err().lost, 2);
-        let (answer, left) = asked(vec![Ok("<html>"), Ok(GOOD)]);
-        assert_eq!(
-            (answer.unwrap_err().lost, left),
-            (1, 1),
-            "what was paid for is not bought again"
-        );
-    }
-
-    #[test]
-    fn one_that_fails_is_left_alone_for_a_while() {
-        let fake = Arc::new(Fake(Mutex::new(vec![Err(Reached::Refused), Ok(GOOD.into())])));
-        let (settings, model) = (Settings::default(), Model::new(fake.clone()));
-        let question = Question::of(&settings, &sources(), 20).unwrap();
-        assert!(model.ask(&settings, &question).is_err());
-        assert!(model.ask(&settings, &question).unwrap_err().message.contains("a moment ago"));
-        assert_eq!(fake.0.lock().len(), 1);
-    }
-
-    #[test]
-    fn reported_tokens_count_within_reason() {
-        assert_eq!(believed(Some(40), 50, 400), 40);
-        assert_eq!(believed(None, 50, 400), 50);
-        assert_eq!(believed(Some(0), 60, 400), 20, "nothing is free");
-        assert_eq!(believed(Some(u64::MAX), 50, 400), 400);
-        let settings = Settings::default();
-        assert_eq!(price(&settings, (1_000_000, 1_000_000)), 750_000);
-        assert_eq!(price(&settings, (1, 0)), 1, "rounded up");
+        let good = br#"{"choices":[{"message":{"content":" The red cup stood in the kitchen. "}}],"usage":{"prompt_tokens":60,"completion_tokens":8}}"#;
+        let (text, tokens) = question.read(good).unwrap();
+        assert_eq!((text.as_str(), tokens), ("The red cup stood in the kitchen.", (60, 8)));
+        assert!(question.read(b"<html>").is_err());
+        assert_eq!(Question::price(&settings, (1_000_000, 1_000_000)), 750_000);
+        assert_eq!(Question::price(&settings, (1, 0)), 1, "rounded up");
     }
 
     #[test]

@@ -79,6 +79,11 @@ impl Sort {
         }
     }
 
+    /// Returns true if a name is that of an agent.
+    pub(crate) fn is_agent(name: &Ref) -> bool {
+        name.kind == ResourceType::Entity && name.id.as_str().starts_with(Self::Agent.prefix())
+    }
+
     /// Returns the part of a name that stands for the id.
     pub(crate) fn key_of(self, name: &Ref) -> &str {
         let text = name.id.as_str();

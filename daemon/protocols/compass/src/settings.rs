@@ -39,6 +39,14 @@ pub struct Settings {
     pub test_time_scaling_enabled: bool,
     /// The model that summarises.
     pub compression_model: String,
+    /// The model at the same server that makes vectors of memories and questions; `None` for words alone.
+    pub embedding_model: Option<String>,
+    /// Numbers that its vectors are asked to have; `None` for as many as it makes.
+    pub embedding_dimensions: Option<usize>,
+    /// Longest wait for the vector of a question.
+    pub question_timeout: Duration,
+    /// Dollars for a million tokens that vectors are made of.
+    pub usd_per_million_embedded: f64,
     /// Longest wait for an answer of the model.
     pub model_timeout: Duration,
     /// Dollars for a million tokens that are sent, and that come back.
@@ -76,6 +84,10 @@ impl Default for Settings {
             stage_completion_auto_compress: true,
             test_time_scaling_enabled: true,
             compression_model: "gpt-4o-mini".to_owned(),
+            embedding_model: None,
+            embedding_dimensions: None,
+            question_timeout: Duration::from_secs(2),
+            usd_per_million_embedded: 0.02,
             model_timeout: Duration::from_secs(10),
             usd_per_million_in: 0.15,
             usd_per_million_out: 0.60,

@@ -6,15 +6,18 @@ use omird_engine::Engine;
 use omird_router::ModelClient;
 use parking_lot::RwLock;
 
+use crate::asking::Server;
+use crate::embedding;
 use crate::failure::Failure;
 use crate::ledger::{Entry, Ledger};
-use crate::model::Model;
+use crate::model;
 use crate::money::Account;
 use crate::settings::Settings;
 use crate::signals::Announcer;
 use crate::state::Memory;
 use crate::store::{Batch, Store, Written};
 use crate::uses::Uses;
+use crate::vectors::{Cache, Told};
 
 /// The parts that all calls share.
 pub(crate) struct Shared {
@@ -24,7 +27,12 @@ pub(crate) struct Shared {
     pub(crate) uses: Uses,
     pub(crate) announcer: Announcer,
     pub(crate) account: Account,
-    model: Option<Model>,
+    /// Vectors that the server of models made lately.
+    pub(crate) cache: Cache,
+    /// The way to the thread that has vectors made.
+    pub(crate) told: Told,
+    summarizer: Option<Server>,
+    embedder: Option<Server>,
 }
 
 impl Shared {
@@ -40,13 +48,22 @@ impl Shared {
             uses: Uses::default(),
             announcer: Announcer::default(),
             account: Account::default(),
-            model: client.map(Model::new),
+            cache: Cache::default(),
+            told: Told::new(),
+            // Two of them: where the one kind of request fails, the other may be answered.
+            summarizer: client.clone().map(|client| Server::new(client, model::MOST_AT_ONCE)),
+            embedder: client.map(|client| Server::new(client, embedding::MOST_AT_ONCE)),
         }
     }
 
-    /// Returns the model, if there is one.
-    pub(crate) fn model(&self) -> Option<&Model> {
-        self.model.as_ref()
+    /// Returns the server that is asked for summaries, if there is one.
+    pub(crate) fn summarizer(&self) -> Option<&Server> {
+        self.summarizer.as_ref()
+    }
+
+    /// Returns the server that is asked for vectors, if there is one.
+    pub(crate) fn embedder(&self) -> Option<&Server> {
+        self.embedder.as_ref()
     }
 
     /// Returns the settings of now. A call keeps those that it began with.
@@ -58,8 +75,12 @@ impl Shared {
     pub(crate) fn commit(&self, store: &Store, mut batch: Batch) -> Result<Written, Failure> {
         let (memories, tasks) = batch.take_notes();
         let written = store.commit(batch)?;
+        let embeds = self.embedder.is_some() && self.settings.read().embedding_model.is_some();
         for memory in &memories {
             self.enter(store, memory)?;
+            if embeds && !memory.archived {
+                self.told.tell(memory);
+            }
         }
         tasks.iter().for_each(|task| self.uses.written(store.tenant(), task));
         Ok(written)
@@ -77,5 +98,6 @@ impl Shared {
     /// Takes other settings from now on.
     pub(crate) fn reconfigure(&self, settings: Settings) {
         *self.settings.write() = Arc::new(settings);
+        self.told.look();
     }
 }

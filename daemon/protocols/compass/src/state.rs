@@ -78,6 +78,16 @@ pub(crate) struct Memory {
     pub(crate) successes: u32,
     #[serde(default)]
     pub(crate) success_uses: u32,
+    /// The version before the one that only added a vector. Whoever has seen it has seen all that a caller may change.
+    #[serde(default)]
+    pub(crate) vector_over: Option<u64>,
+}
+
+impl Memory {
+    /// Returns true if a version is this one to a caller, where the record has the version `now`.
+    pub(crate) fn is_as_in(&self, seen: u64, now: u64) -> bool {
+        seen == now || (self.vector_over == Some(seen) && seen.saturating_add(1) == now)
+    }
 }
 state!(Memory, "memory", memory_id);
 

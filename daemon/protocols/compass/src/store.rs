@@ -18,7 +18,7 @@ use omir_core::value::{Map, Value, from_value, to_value};
 use omird_engine::{ClockState, Engine};
 
 pub(crate) use self::batch::{Batch, Written, retried};
-pub(crate) use self::find::Search;
+pub(crate) use self::find::{Search, Understood};
 pub(crate) use self::shape::Shape;
 pub(crate) use self::sketch::Sketch;
 use crate::failure::Failure;

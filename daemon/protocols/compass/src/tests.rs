@@ -6,12 +6,13 @@ mod compression;
 mod core;
 mod errors;
 mod learning;
+mod meaning;
 mod signals;
 mod stages;
 mod year;
 
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
 
 use omir_core::decode::Limits;
@@ -82,12 +83,11 @@ impl Rig {
             trace_id: trace.map(str::to_owned),
             began: Instant::now(),
         };
-        let told = Arc::new(Mutex::new(None));
-        let tell = told.clone();
-        let reply = Box::new(move |answer| *tell.lock().unwrap() = Some(answer));
+        let (tell, told) = mpsc::channel();
+        let reply = Box::new(move |answer| drop(tell.send(answer)));
         self.compass.answer(admitted, message, reply);
-        let answer = told.lock().unwrap().take();
-        answer.expect("there is an answer")
+        // What may ask a model is worked on by another thread.
+        told.recv_timeout(Duration::from_secs(60)).expect("there is an answer")
     }
 
     /// Asks one method; the response.

@@ -7,6 +7,7 @@ use omird_router::{Caller, Scope};
 
 use crate::failure::Failure;
 use crate::params::Params;
+use crate::work::understood::Similarity;
 
 /// Own memories.
 pub const AGENT: Scope = Scope("compass:agent");
@@ -146,6 +147,7 @@ impl Who {
         took_ms: f64,
         cost_usd: f64,
         degraded: bool,
+        similarity: Option<Similarity>,
     ) -> Value {
         let mut meta = Map::new();
         meta.insert("trace_id", self.trace_id());
@@ -153,6 +155,9 @@ impl Who {
         meta.insert("took_ms", took_ms);
         meta.insert("cost_usd", cost_usd);
         meta.insert("degraded", degraded);
+        if let Some(similarity) = similarity {
+            meta.insert("similarity", similarity.as_str());
+        }
         Value::Object(meta)
     }
 }

@@ -12,4 +12,5 @@ pub(crate) mod shown;
 pub(crate) mod stages;
 pub(crate) mod store;
 pub(crate) mod tasks;
+pub(crate) mod understood;
 pub(crate) mod update;

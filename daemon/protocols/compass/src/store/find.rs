@@ -3,14 +3,25 @@
 use std::ops::ControlFlow;
 use std::sync::atomic::Ordering;
 
-use omir_core::model::ExperienceType;
+use omir_core::cbor;
+use omir_core::decode::Limits;
+use omir_core::model::{ExperienceType, Label, Resource};
 use omir_core::reference::{Ref, ResourceType};
-use omird_engine::{Order, Query, ScorePart};
+use omird_embedding::Vector;
+use omird_engine::{Order, Query, QueryVector, ScorePart};
 
 use super::{Kept, Sketch, Store, UNSEEN, decode};
 use crate::failure::Failure;
+use crate::names::Sort;
 use crate::similarity::Agreement;
 use crate::state::State;
+
+/// The vector of a question, and the model that made it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Understood {
+    pub(crate) model: String,
+    pub(crate) vector: Vector,
+}
 
 /// A search. Every hit bears one of the handles, so that nothing of another agent is ever found.
 #[derive(Debug, Clone, Default)]
@@ -21,6 +32,8 @@ pub(crate) struct Search {
     pub(crate) text: Option<String>,
     /// The words are understood too, where the engine makes vectors.
     pub(crate) by_meaning: bool,
+    /// The vector of the words by a server of models, which takes the place of the engine's.
+    pub(crate) vector: Option<Understood>,
     /// Newest first, instead of best first.
     pub(crate) newest: bool,
     /// Most hits; `None` for all.
@@ -87,6 +100,34 @@ impl Store {
         Ok(())
     }
 
+    /// Calls `f` with each memory of all agents of all tenants that is not past its time, newest first of each agent. It reads
+    /// the whole store: a thread in the background may.
+    pub(crate) fn each_of_all(&self, mut f: impl FnMut(Sketch)) -> Result<(), Failure> {
+        let agents = Query {
+            types: vec![ResourceType::Entity],
+            labels: vec![Label::Other],
+            order: Order::Latest,
+            limit: None,
+            touch: false,
+            ..Query::default()
+        };
+        let mut handles = Vec::new();
+        self.engine().recall_each_or_unread(&agents, |hit| {
+            let entity = hit.ok().and_then(|hit| entity_of(&hit.resource));
+            handles.extend(entity.filter(Sort::is_agent));
+            ControlFlow::Continue(())
+        })?;
+        for handle in handles {
+            self.each(&Search::of(handle), false, |bytes, agreement| {
+                if let Some(sketch) = Sketch::of(bytes, agreement)? {
+                    f(sketch);
+                }
+                Ok(())
+            })?;
+        }
+        Ok(())
+    }
+
     /// Calls `f` with the bytes of each record that a search finds, and its agreement with the question. Returns the number of
     /// records that match in all; a lower bound unless `exact_total`.
     fn each(
@@ -103,6 +144,9 @@ impl Store {
         let query = Query {
             text: search.text.as_deref().map(Into::into),
             by_meaning: search.by_meaning,
+            vector: search.vector.as_ref().map(|Understood { model, vector }| {
+                QueryVector::stated(Some(model), vector.clone())
+            }),
             types: vec![ResourceType::MemoryRecord],
             entities: search.handles.clone(),
             experience_types: search.experience.clone(),
@@ -163,4 +207,10 @@ impl Store {
     pub(crate) fn all<S: State>(&self, handle: Ref) -> Result<Vec<Kept<S>>, Failure> {
         self.find(&Search::of(handle))
     }
+}
+
+/// Returns the name of a stored entity.
+fn entity_of(bytes: &[u8]) -> Option<Ref> {
+    let value = cbor::from_slice(bytes, &Limits::default()).ok()?;
+    Resource::from_value(value).ok().map(|resource| resource.reference())
 }

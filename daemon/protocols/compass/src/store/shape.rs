@@ -10,6 +10,8 @@ use omir_core::reference::{Id, Ref};
 use omir_core::spatial::SpatialPose;
 use omir_core::value::{Map, Value};
 
+use crate::embedding::is_own;
+
 /// The members of a record beside the state.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Shape {
@@ -26,11 +28,34 @@ pub(crate) struct Shape {
     pub(crate) parent: Option<Id>,
     /// The name upstream.
     pub(crate) external_id: Option<String>,
+    /// The vector of its text that a server of models made.
+    pub(crate) vector: Option<Extension>,
     /// The place of a record that is new.
     pub(crate) pose: Option<SpatialPose>,
 }
 
 impl Shape {
+    /// Returns the shape that a record has.
+    pub(crate) fn of(record: &MemoryRecord) -> Self {
+        let provenance = record.provenance.as_ref();
+        let entities = record.entity_refs.iter().flatten();
+        Self {
+            content: record.content.clone(),
+            kind: record.kind,
+            experience_type: record.experience_type,
+            tier: record.tier,
+            importance: record.importance.as_ref().map(Number::as_f64),
+            anchored: record.decay.as_ref().and_then(|decay| decay.anchored) == Some(true),
+            event_time: record.event_time.as_ref().map(|at| at.at()),
+            valid_until: record.valid_until.as_ref().map(|at| at.at()),
+            entities: entities.map(|one| one.target.clone()).collect(),
+            parent: record.parent_id.clone(),
+            external_id: provenance.and_then(|provenance| provenance.external_id.clone()),
+            vector: None,
+            pose: None,
+        }
+    }
+
     /// Writes a record that is new.
     pub(super) fn to_new(&self, name: &Ref, agent: &str, state: Map) -> Value {
         // The date is the engine's: it is taken away again below.
@@ -59,6 +84,10 @@ impl Shape {
         if moves {
             record.decay.get_or_insert_default().anchored = Some(self.anchored);
         }
+        if self.content != before.content || self.vector.is_some() {
+            // Of what it says no more, or by a model of before.
+            record.extension.get_or_insert_default().retain(|one| !is_own(one));
+        }
         self.write(&mut record, state);
         // Where time has moved it, it stays.
         record.tier = self.tier.filter(|_| before.tier.is_none());
@@ -78,6 +107,7 @@ impl Shape {
         let extensions = record.extension.get_or_insert_default();
         extensions.retain(|extension| extension.url != COMPASS_URL);
         extensions.push(Extension::json(COMPASS_URL, state));
+        extensions.extend(self.vector.clone());
     }
 }
 

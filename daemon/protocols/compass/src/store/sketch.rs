@@ -7,8 +7,10 @@ use omir_core::decode::{DecodeError, Limits};
 use omir_core::extension::COMPASS_URL;
 use omir_core::instant::Timestamp;
 use omir_core::value::{Map, Value};
+use omird_embedding::EMBEDDING_URL;
 
 use super::{Kept, UNSEEN, decode};
+use crate::embedding::{Maker, Note, TEXT_HASH};
 use crate::failure::Failure;
 use crate::similarity::{Agreement, Candidate};
 use crate::state::{Memory, State};
@@ -25,6 +27,8 @@ pub(crate) struct Sketch {
     pub(crate) valid_until: Option<Timestamp>,
     /// The agreement with the question.
     pub(crate) agreement: Agreement,
+    /// The vectors that it states.
+    vectors: Vec<Note>,
     bytes: Vec<u8>,
 }
 
@@ -53,15 +57,21 @@ impl Sketch {
             last_access: used.and_then(|at| Timestamp::parse(at).ok()),
             valid_until: record.text("validUntil")?.and_then(|at| Timestamp::parse(&at).ok()),
             agreement,
+            vectors: vectors(extensions)?,
             bytes: Vec::new(),
         }))
     }
 
-    /// Returns it as a candidate for a question.
-    pub(crate) fn candidate(&self) -> Candidate<'_> {
+    /// Returns true if it has a vector of this model and of what it says.
+    pub(crate) fn has_vector_of(&self, maker: &Maker) -> bool {
+        self.vectors.iter().any(|one| maker.made(one) && one.is_of(&self.content))
+    }
+
+    /// Returns it as a candidate for a question, beside vectors of a model at the server of models, if there are any.
+    pub(crate) fn candidate(&self, maker: Option<&Maker>) -> Candidate<'_> {
         Candidate {
             agreement: self.agreement,
-            has_vector: false,
+            has_vector: maker.is_some_and(|maker| self.vectors.iter().any(|one| maker.made(one))),
             task: self.memory.task_id.as_deref(),
             at: Timestamp::parse(&self.memory.timestamp).ok(),
             id: &self.memory.memory_id,
@@ -126,6 +136,23 @@ fn memory(extensions: &[u8]) -> Result<Option<Memory>, DecodeError> {
     Ok(None)
 }
 
+/// Reads which vectors the extensions of a record state, and steps over their numbers.
+fn vectors(extensions: &[u8]) -> Result<Vec<Note>, DecodeError> {
+    let mut all = Vec::new();
+    for item in cbor::array_items(extensions)? {
+        let extension = Members::of(&extensions[item])?;
+        if extension.text("url")?.as_deref() != Some(EMBEDDING_URL) {
+            continue;
+        }
+        let Some(Ok(stated)) = extension.bytes_of("valueJson").map(Members::of) else { continue };
+        let dims = stated.value("dims")?.as_ref().and_then(Value::as_u64);
+        if let (Some(model), Some(dims)) = (stated.text("model")?, dims) {
+            all.push(Note { model, dims, hash: stated.text(TEXT_HASH)? });
+        }
+    }
+    Ok(all)
+}
+
 /// Reads the members of a state that a score depends on. `None` if one of those is missing that every memory has.
 fn memory_of(state: &Members<'_>) -> Result<Option<Memory>, DecodeError> {
     let share =
@@ -185,5 +212,6 @@ fn memory_of(state: &Members<'_>) -> Result<Option<Memory>, DecodeError> {
         effectiveness: 0.0,
         successes: 0,
         success_uses: 0,
+        vector_over: None,
     }))
 }

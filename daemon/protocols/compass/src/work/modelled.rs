@@ -1,22 +1,21 @@
 //! A model's summary in the place of an extracted one: asked for, paid for, judged.
 
-use omird_router::DEFAULT_TENANT;
-
+use crate::asking::Patience;
 use crate::call::Call;
 use crate::compress::{Compressed, Source};
 use crate::failure::Failure;
-use crate::model::{Question, Wish, judged, price};
-use crate::money::{NotReserved, dollars};
-use crate::names::{Sort, name};
-use crate::signals::{Signal, SignalType};
+use crate::model::{Question, Wish, judged};
+use crate::money::dollars;
+use crate::paying::{self, For, NoAnswer, Paid};
 use crate::state::Task;
-use crate::store::Store;
 
 /// Reads if the caller insists on a model. The call may ask one from here on.
 pub(crate) fn take_wish(call: &mut Call<'_>) -> Result<(), Failure> {
     let is_required = call.params.flag("require_model")? == Some(true);
     call.model.wish = if is_required { Wish::Required } else { Wish::Wanted };
-    if is_required && (call.shared.model().is_none() || !call.settings.test_time_scaling_enabled) {
+    if is_required
+        && (call.shared.summarizer().is_none() || !call.settings.test_time_scaling_enabled)
+    {
         return Err(Failure::no_model());
     }
     Ok(())
@@ -37,7 +36,7 @@ pub(crate) fn improved(
     if let Some((_, made)) = known.filter(|(known, _)| known.as_slice() == sources) {
         return Ok(made);
     }
-    if call.shared.model().is_none() {
+    if call.shared.summarizer().is_none() {
         return Ok(extracted);
     }
     match asked(call, task, sources, &extracted) {
@@ -73,49 +72,19 @@ fn asked(
 ) -> Result<Compressed, Refused> {
     let (settings, shared) = (call.settings, call.shared);
     let silent = |why: &str| Refused::Silent(why.to_owned());
-    let model = shared.model().ok_or_else(|| silent("there is none"))?;
+    let model = shared.summarizer().ok_or_else(|| silent("there is none"))?;
     let question = Question::of(settings, sources, extracted.output_tokens);
     let question = question.ok_or_else(|| silent("the texts are too long for one request"))?;
-    let dearest = question.dearest(settings);
-    let reserved = match shared.account.reserve(&shared.engine, settings, question.worst(settings))
-    {
-        Ok(reserved) => reserved,
-        Err(NotReserved::Capped) => return Err(Refused::Capped),
-        Err(NotReserved::Failed(failure)) => return Err(Refused::Silent(failure.error.message)),
-    };
-    let answer = model.ask(settings, &question);
-    let lost = match &answer {
-        Ok(said) => said.lost,
-        Err(silent) => silent.lost,
-    };
-    let paid = answer.as_ref().map_or(0, |said| price(settings, said.tokens));
-    let cost = paid.saturating_add(dearest.saturating_mul(lost));
-    let settled = shared.account.settle(&shared.engine, settings, reserved, cost);
+    let (patience, whom) = (Patience::long(settings), For::of(task));
+    let Paid { answer, cost } =
+        paying::ask(shared, settings, model, &question, &patience, Some(&whom));
     call.model.cost.set(call.model.cost.get().saturating_add(cost));
-    if let Some((share, month)) = settled.alert {
-        tracing::warn!(share, month, "the money for models runs out");
-        alert(call, task, share, &month);
-    }
-    let said = answer.map_err(|silent| Refused::Silent(silent.message))?;
-    let mut made = judged(settings, sources, extracted, &said.text)
+    let text = answer.map_err(|why| match why {
+        NoAnswer::Capped => Refused::Capped,
+        NoAnswer::Silent(why) => Refused::Silent(why.message),
+    })?;
+    let mut made = judged(settings, sources, extracted, &text)
         .map_err(|why| Refused::Silent(format!("its summary is not taken: {why}")))?;
     made.cost_usd = dollars(cost);
     Ok(made)
-}
-
-/// Tells that the money runs out.
-fn alert(call: &Call<'_>, task: &Task, share: f64, month: &str) {
-    let names =
-        (name(Sort::Task, &task.tenant, &task.task_id), name(Sort::Budget, DEFAULT_TENANT, month));
-    let (Ok(task_name), Ok(about)) = names else { return };
-    call.shared.announcer.tell(&Signal {
-        signal_type: SignalType::Budget,
-        value: share,
-        threshold: call.settings.alert_threshold_pct,
-        task_id: task.task_id.clone(),
-        agent_id: task.agent_id.clone(),
-        at: Store::stamp(call.store.now().0),
-        task: task_name,
-        about,
-    });
 }

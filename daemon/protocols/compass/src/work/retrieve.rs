@@ -10,14 +10,16 @@ use omird_text::{Claim, sentences};
 
 use crate::call::Call;
 use crate::compress::LANGUAGE;
+use crate::embedding::Maker;
 use crate::failure::Failure;
 use crate::names::Sort;
 use crate::score::{self, Parts, RecentErrors, Weights};
 use crate::similarity::{Candidate, Vectors, similarities};
 use crate::state::{ErrorRecord, Memory, Task};
-use crate::store::{Kept, Search, Sketch};
+use crate::store::{Kept, Search, Sketch, Understood};
 use crate::words::{MemoryType, StageType};
 use crate::work::shown;
+use crate::work::understood::understood;
 
 /// Candidates of each origin. Among them the order is exact.
 const MOST_CANDIDATES: usize = 100;
@@ -140,10 +142,13 @@ pub(crate) fn select(
         errors.iter().map(|error| (error.state.error_id.as_str(), error.record.content.as_str())),
     );
     let (now, _) = call.store.now();
-    let found = candidates(call, agent, task, &errors, wanted)?;
+    let by_server = understood(call, wanted.query, task);
+    let found = candidates(call, agent, task, &errors, wanted, by_server.as_ref())?;
     let similarities = {
-        let all: Vec<Candidate<'_>> = found.iter().map(Sketch::candidate).collect();
-        similarities(&all, Vectors::OfEngine)
+        let maker = by_server.as_ref().and_then(|_| Maker::of(call.settings));
+        let all: Vec<Candidate<'_>> =
+            found.iter().map(|sketch| sketch.candidate(maker.as_ref())).collect();
+        similarities(&all, if maker.is_some() { Vectors::OfServer } else { Vectors::OfEngine })
     };
     let mut judged: Vec<Judged> = found
         .into_iter()
@@ -303,6 +308,7 @@ fn candidates(
     task: Option<&Task>,
     errors: &[Kept<ErrorRecord>],
     wanted: &Wanted<'_>,
+    vector: Option<&Understood>,
 ) -> Result<Vec<Sketch>, Failure> {
     let owner = match task {
         Some(task) => call.store.name(Sort::TaskHandle, &task.task_id)?,
@@ -313,6 +319,7 @@ fn candidates(
         newest: text.is_none(),
         text: text.clone(),
         by_meaning: true,
+        vector: vector.cloned(),
         most: Some(MOST_CANDIDATES),
         ..Search::of(owner)
     };
@@ -346,6 +353,7 @@ fn candidates(
                 add(call.store.sketches(&Search {
                     text: text.clone(),
                     by_meaning: true,
+                    vector: vector.cloned(),
                     newest: false,
                     ..search.clone()
                 })?);

@@ -27,6 +27,7 @@ pub(crate) fn memory(kept: &Kept<Memory>) -> Result<Map, Failure> {
         "effectiveness",
         "successes",
         "success_uses",
+        "vector_over",
         "trace_id",
         "stage_relevance_map",
     ];

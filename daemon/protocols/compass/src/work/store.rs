@@ -318,6 +318,7 @@ fn encode(call: &Call<'_>, wanted: &Wanted, now: Timestamp) -> Memory {
         effectiveness: 0.0,
         successes: 0,
         success_uses: 0,
+        vector_over: None,
     }
 }
 

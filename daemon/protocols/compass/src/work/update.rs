@@ -20,7 +20,7 @@ pub(crate) fn update(call: &mut Call<'_>) -> Result<Map, Failure> {
     call.params.finish()?;
     retried(|| {
         let kept = call.memory(&id)?;
-        if seen.is_some_and(|seen| seen as u64 != kept.version) {
+        if seen.is_some_and(|seen| !kept.state.is_as_in(seen as u64, kept.version)) {
             let message = format!(
                 "the memory {id:?} is version {}; read it, and send the change with that version",
                 kept.version

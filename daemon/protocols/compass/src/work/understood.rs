@@ -1,0 +1,95 @@
+//! The meaning of a question, where vectors are made: by the engine, or by a server of models.
+
+use std::time::Instant;
+
+use crate::asking::Patience;
+use crate::call::Call;
+use crate::embedding::{Maker, Texts, hash_of};
+use crate::paying::{self, For, NoAnswer, Paid};
+use crate::state::Task;
+use crate::store::Understood;
+
+/// What an answer was ranked by, as `meta.similarity` tells it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Similarity {
+    Words,
+    Meaning,
+}
+
+impl Similarity {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Words => "words",
+            Self::Meaning => "meaning",
+        }
+    }
+}
+
+/// Returns the vector of a question by the server of models, if it makes vectors and there are any to compare with. Where it
+/// does not answer in time words rank, or the vectors of the engine, and the answer says that it is less than was asked for.
+pub(crate) fn understood(
+    call: &Call<'_>,
+    query: Option<&str>,
+    task: Option<&Task>,
+) -> Option<Understood> {
+    let query = query?;
+    let by_engine = call.shared.engine.embedding_model().is_some();
+    let otherwise = if by_engine { Similarity::Meaning } else { Similarity::Words };
+    let maker = Maker::of(call.settings).filter(|_| call.shared.embedder().is_some());
+    let Some(maker) = maker else {
+        if by_engine {
+            call.model.similarity.set(Some(otherwise));
+        }
+        return None;
+    };
+    let sizes = call.shared.engine.sizes_of_vectors(&maker.model);
+    let sizes: Vec<usize> =
+        sizes.into_iter().filter(|size| maker.dims.is_none_or(|dims| dims == *size)).collect();
+    if sizes.is_empty() {
+        // No memory has one yet.
+        call.model.similarity.set(Some(otherwise));
+        return None;
+    }
+    let hash = hash_of(query);
+    let vector = match call.shared.cache.get(&maker, &hash) {
+        Some(vector) => Some(vector),
+        None => asked(call, &maker, query, &hash, task),
+    };
+    let vector = vector.filter(|vector| sizes.contains(&vector.values.len()));
+    if vector.is_none() {
+        call.model.is_missed.set(true);
+    }
+    let similarity = if vector.is_some() { Similarity::Meaning } else { otherwise };
+    call.model.similarity.set(Some(similarity));
+    vector.map(|vector| Understood { model: maker.model, vector })
+}
+
+fn asked(
+    call: &Call<'_>,
+    maker: &Maker,
+    query: &str,
+    hash: &str,
+    task: Option<&Task>,
+) -> Option<omird_embedding::Vector> {
+    let (settings, shared) = (call.settings, call.shared);
+    let server = shared.embedder()?;
+    let texts = Texts::of(settings, &[query])?;
+    let patience = Patience::short(settings, settings.question_timeout);
+    let whom = task.map(For::of);
+    let began = Instant::now();
+    let Paid { answer, cost } =
+        paying::ask(shared, settings, server, &texts, &patience, whom.as_ref());
+    call.model.cost.set(call.model.cost.get().saturating_add(cost));
+    let why = match answer {
+        Ok(vectors) => {
+            let vector = vectors.into_iter().next()?;
+            shared.cache.put(maker, hash, vector.clone());
+            return Some(vector);
+        }
+        Err(NoAnswer::Capped) => "the month's budget has no room for it".to_owned(),
+        Err(NoAnswer::Silent(silent)) => silent.message,
+    };
+    let took_ms = began.elapsed().as_millis();
+    tracing::debug!(why, took_ms, "a question was not understood by the server of models");
+    None
+}
