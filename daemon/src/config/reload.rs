@@ -10,7 +10,7 @@ use crate::service::largest_message;
 
 /// The keys that take hold at once: what they say is read where it is used. Whoever adds a key decides whether it is
 /// one; each that is not here waits for a restart.
-const LIVE: [&str; 62] = [
+const LIVE: [&str; 64] = [
     "log",
     "access.require",
     "access.jwt",

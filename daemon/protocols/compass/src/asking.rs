@@ -16,8 +16,11 @@ const PAUSES: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(1
 /// After a call that failed nobody asks for this time: all would wait for the same.
 pub(crate) const REST: Duration = Duration::from_secs(30);
 
+/// What an answer says with the tokens in and out that are paid for, or what is wrong with it.
+pub(crate) type Reading<R> = Result<(<R as Request>::Said, (u64, u64)), <R as Request>::Unusable>;
+
 /// Something that a server of models is asked.
-pub(crate) trait Request {
+pub(crate) trait Request: Sized {
     /// What it says.
     type Said;
     /// Why an answer is none.
@@ -38,7 +41,7 @@ pub(crate) trait Request {
     ///
     /// # Errors
     /// Says what is wrong with it.
-    fn read(&self, body: &[u8]) -> Result<(Self::Said, (u64, u64)), Self::Unusable>;
+    fn read(&self, body: &[u8]) -> Reading<Self>;
 
     /// Returns the most that one try can cost, in millionths of a dollar.
     fn dearest(&self, settings: &Settings) -> u64 {

@@ -34,7 +34,8 @@ pub(crate) fn hash_of(text: &str) -> String {
 
 /// Returns the beginning of a text that is sent.
 fn beginning(text: &str) -> &str {
-    &text[..text.floor_char_boundary(MOST_BYTES)]
+    let end = (0..=MOST_BYTES.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
+    text.get(..end.unwrap_or_default()).unwrap_or_default()
 }
 
 /// The model that makes vectors.

@@ -181,12 +181,13 @@ impl Work {
             if shared.told.has_missed.swap(false, Ordering::AcqRel) {
                 self.looked_for = None;
             }
-            if self.looked_for.as_ref() != Some(&maker) && self.waiting.is_empty() {
-                if let Err(failure) = self.look(shared, &maker) {
-                    let error = failure.error.message;
-                    tracing::warn!(error, "memories without a vector could not be looked for");
-                    return self.rest_for(LONGEST_REST);
-                }
+            if self.looked_for.as_ref() != Some(&maker)
+                && self.waiting.is_empty()
+                && let Err(failure) = self.look(shared, &maker)
+            {
+                let error = failure.error.message;
+                tracing::warn!(error, "memories without a vector could not be looked for");
+                return self.rest_for(LONGEST_REST);
             }
             if self.waiting.is_empty() {
                 self.rest = None;
