@@ -18,6 +18,7 @@ mod asking;
 mod call;
 mod compress;
 mod context;
+mod due;
 mod embedding;
 mod exchange;
 mod failure;

@@ -14,7 +14,6 @@ use omird_text::{Counter, StemSet, TokenCounter};
 use crate::asking::{Request, believed};
 use crate::compress::{self, Compressed, LANGUAGE, Source};
 use crate::settings::Settings;
-use crate::work::understood::Similarity;
 
 /// Calls under way at a time. Beyond it a summary is extracted.
 pub(crate) const MOST_AT_ONCE: usize = 2;
@@ -42,6 +41,22 @@ pub(crate) enum Wish {
     Wanted,
     /// The caller takes nothing else.
     Required,
+}
+
+/// What an answer was ranked by, as `meta.similarity` tells it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Similarity {
+    Words,
+    Meaning,
+}
+
+impl Similarity {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Words => "words",
+            Self::Meaning => "meaning",
+        }
+    }
 }
 
 /// The use of a model by one call.

@@ -7,6 +7,7 @@ use omird_router::ModelClient;
 use parking_lot::RwLock;
 
 use crate::asking::Server;
+use crate::due::{Cache, Told};
 use crate::embedding;
 use crate::failure::Failure;
 use crate::ledger::{Entry, Ledger};
@@ -17,7 +18,6 @@ use crate::signals::Announcer;
 use crate::state::Memory;
 use crate::store::{Batch, Store, Written};
 use crate::uses::Uses;
-use crate::vectors::{Cache, Told};
 
 /// The parts that all calls share.
 pub(crate) struct Shared {

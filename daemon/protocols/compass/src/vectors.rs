@@ -5,15 +5,14 @@
 //! it could keep in mind, it looks for memories without a vector. So it goes on where it was, whatever happened between.
 
 use std::collections::{HashSet, VecDeque};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use omird_embedding::Vector;
-use parking_lot::Mutex;
 
 use crate::asking::{Patience, REST, Why};
+use crate::due::Due;
 use crate::embedding::{MOST_TEXTS, Maker, Texts, hash_of};
 use crate::failure::Failure;
 use crate::names::Sort;
@@ -23,8 +22,7 @@ use crate::shared::Shared;
 use crate::state::Memory;
 use crate::store::{Batch, Kept, Shape, Store, retried};
 
-/// Memories that the thread is told of, and that it has found, at most.
-const MOST_TOLD: usize = 1024;
+/// Memories that wait, at most.
 const MOST_WAITING: usize = 16_384;
 /// The pause after a memory was stored, in which more may come.
 const GATHERING: Duration = Duration::from_millis(200);
@@ -32,66 +30,10 @@ const GATHERING: Duration = Duration::from_millis(200);
 const LONGEST_REST: Duration = Duration::from_secs(600);
 /// Most bytes of memories that are written at a time, unless one alone has more.
 const MOST_BYTES: usize = 256 << 10;
-/// Vectors that are kept in mind, by their texts.
-const MOST_KEPT: usize = 256;
-
-/// A memory that may need a vector: its tenant and its id.
-type Due = (String, String);
-
-/// The way to the thread.
-pub(crate) struct Told {
-    send: SyncSender<Option<Due>>,
-    receive: Mutex<Option<Receiver<Option<Due>>>>,
-    has_missed: AtomicBool,
-}
-
-impl Told {
-    pub(crate) fn new() -> Self {
-        let (send, receive) = sync_channel(MOST_TOLD);
-        Self { send, receive: Mutex::new(Some(receive)), has_missed: AtomicBool::new(false) }
-    }
-
-    /// Tells of a memory that was written.
-    pub(crate) fn tell(&self, memory: &Memory) {
-        let due = (memory.tenant.clone(), memory.memory_id.clone());
-        if let Err(TrySendError::Full(_)) = self.send.try_send(Some(due)) {
-            self.has_missed.store(true, Ordering::Release);
-        }
-    }
-
-    /// Tells that the settings are others.
-    pub(crate) fn look(&self) {
-        drop(self.send.try_send(None));
-    }
-}
-
-/// Vectors by their texts: the same text is not paid for twice in a row.
-#[derive(Default)]
-pub(crate) struct Cache(Mutex<VecDeque<(String, Vector)>>);
-
-impl Cache {
-    /// Returns the vector of a text.
-    pub(crate) fn get(&self, maker: &Maker, hash: &str) -> Option<Vector> {
-        let key = maker.key(hash);
-        let kept = self.0.lock();
-        kept.iter().find(|(known, _)| *known == key).map(|(_, vector)| vector.clone())
-    }
-
-    /// Keeps the vector of a text, and lets go of the oldest.
-    pub(crate) fn put(&self, maker: &Maker, hash: &str, vector: Vector) {
-        let key = maker.key(hash);
-        let mut kept = self.0.lock();
-        kept.retain(|(known, _)| *known != key);
-        if kept.len() >= MOST_KEPT {
-            kept.pop_front();
-        }
-        kept.push_back((key, vector));
-    }
-}
 
 /// Starts the thread. It ends once the parts that all calls share are dropped.
 pub(crate) fn start(shared: &Arc<Shared>) {
-    let Some(told) = shared.told.receive.lock().take() else { return };
+    let Some(told) = shared.told.take_end() else { return };
     let shared = Arc::downgrade(shared);
     let thread = std::thread::Builder::new().name("omird-cp-vector".into());
     if let Err(error) = thread.spawn(move || run(&shared, &told)) {
@@ -178,7 +120,7 @@ impl Work {
                 self.waiting.clear();
                 return;
             };
-            if shared.told.has_missed.swap(false, Ordering::AcqRel) {
+            if shared.told.take_missed() {
                 self.looked_for = None;
             }
             if self.looked_for.as_ref() != Some(&maker)

@@ -6,8 +6,8 @@ use omir_core::value::{Map, Value};
 use omird_router::{Caller, Scope};
 
 use crate::failure::Failure;
+use crate::model::Similarity;
 use crate::params::Params;
-use crate::work::understood::Similarity;
 
 /// Own memories.
 pub const AGENT: Scope = Scope("compass:agent");

@@ -5,25 +5,10 @@ use std::time::Instant;
 use crate::asking::Patience;
 use crate::call::Call;
 use crate::embedding::{Maker, Texts, hash_of};
+use crate::model::Similarity;
 use crate::paying::{self, For, NoAnswer, Paid};
 use crate::state::Task;
 use crate::store::Understood;
-
-/// What an answer was ranked by, as `meta.similarity` tells it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Similarity {
-    Words,
-    Meaning,
-}
-
-impl Similarity {
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::Words => "words",
-            Self::Meaning => "meaning",
-        }
-    }
-}
 
 /// Returns the vector of a question by the server of models, if it makes vectors and there are any to compare with. Where it
 /// does not answer in time words rank, or the vectors of the engine, and the answer says that it is less than was asked for.
