@@ -155,7 +155,9 @@ fn a_memory_is_found_that_shares_no_word_with_the_question() {
 #[test]
 fn texts_are_sent_in_batches_and_each_once() {
     let server = Arc::new(Server::default());
-    let rig = beside(&server, settings());
+    // One that is put aside before its turn gets no vector.
+    let unbounded = Settings { episodic_memory_capacity: 0, ..settings() };
+    let rig = beside(&server, unbounded.clone());
     for n in 0..70 {
         remember(&rig, &format!("m{n}"), &format!("Box {n} stands beside the charger."));
     }
@@ -167,7 +169,7 @@ fn texts_are_sent_in_batches_and_each_once() {
     texts.dedup();
     assert_eq!(texts.len(), 70);
     let mut restarted = rig;
-    restart(&mut restarted, &server, settings());
+    restart(&mut restarted, &server, unbounded);
     remember(&restarted, "m70", "Box 70 stands beside the battery.");
     wait_until("one more", || !vectors_of(&restarted, "m70").is_empty());
     assert_eq!(server.texts().len(), 71, "what has a vector is not sent again");
