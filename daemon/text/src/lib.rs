@@ -15,6 +15,7 @@ struct Readme;
 #[cfg(test)]
 mod bounds;
 mod claims;
+mod constraint;
 mod cues;
 mod embedding;
 mod entities;
@@ -36,7 +37,8 @@ mod unit;
 mod work;
 
 pub use self::claims::{Claim, Opposition};
-pub use self::cues::{constraint_cue, outcome_cue};
+pub use self::constraint::constraint_cue;
+pub use self::cues::outcome_cue;
 pub use self::embedding::{DIMENSIONS, Embedding, HashedEmbedding};
 pub use self::entities::{Entity, EntityKind, entities};
 pub use self::facts::{critical_facts, facts};

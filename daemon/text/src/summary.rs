@@ -5,8 +5,8 @@
 //!
 //! 1. Passages are split into sentences ([`sentences`](crate::sentences())). Of equal ones the first counts.
 //! 2. A sentence is critical if it states a constraint, or its passage is critical.
-//! 3. The budget is given, or it is max(96, ⌊input tokens / ratio⌋).
-//! 4. Score = 0.45 · centrality + 0.20 · position + 0.20 · cue + 0.15 · relevance + 0.60 · statement.
+//! 3. The budget is given, or it is max(144, ⌊input tokens / ratio⌋).
+//! 4. Score = 0.45 · centrality + 0.20 · position + 0.20 · cue + 0.50 · relevance + 1.50 · statement.
 //! 5. The best is taken, less 0.7 · its largest overlap with what is taken, while it fits. What does not fit is skipped.
 //!
 //! | part of the score | value |
@@ -18,7 +18,8 @@
 //! | statement | how much it states, by its words and its shape (`statement.rs`), 0 to 1 |
 //! | overlap | share of its stems that one taken sentence has |
 //!
-//! Sentences of stop words alone, and those without a letter (`1:`), are left out unless they are critical. Sentences are joined by a space, or by a newline
+//! Left out unless they are critical: sentences of stop words alone, those without a letter (`1:`), and those that three
+//! passages have word for word, unless nothing else is there. Sentences are joined by a space, or by a newline
 //! where the one before has no mark at its end.
 
 mod select;
@@ -26,7 +27,7 @@ mod select;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use crate::statement::statement;
+use crate::statement::{has_mark, statement};
 use crate::work::steps;
 use crate::{Language, TokenCounter, constraint_cue, outcome_cue, sentences};
 use select::{Candidate, select};
@@ -35,7 +36,10 @@ use select::{Candidate, select};
 pub const EXTRACT_1: &str = "extract-1";
 
 /// The least budget that a ratio gives, in tokens. What is shorter stays as it is: nothing is gained by the loss of a fact.
-const MIN_BUDGET: usize = 96;
+const MIN_BUDGET: usize = 144;
+
+/// Passages that have a sentence word for word make it a phrase of a tool, or of a greeting.
+const BOILERPLATE: usize = 3;
 
 /// One text of the source.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -216,7 +220,7 @@ impl<'c> Summarizer<'c> {
     fn candidates<'a>(self, passages: &[Passage<'a>]) -> Vec<Candidate<'a>> {
         let mut stems = Stems::default();
         let mut found: Vec<Candidate<'a>> = Vec::new();
-        let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
+        let mut seen: BTreeMap<&str, (usize, BTreeSet<usize>)> = BTreeMap::new();
         for (index, passage) in passages.iter().enumerate() {
             let mut held = BTreeSet::new();
             let own: Vec<&str> = sentences(passage.text).collect();
@@ -226,11 +230,12 @@ impl<'c> Summarizer<'c> {
                 held.extend(ids.iter().copied());
                 let is_constraint = constraint_cue(text).is_some();
                 let is_critical = passage.is_critical || is_constraint;
-                if let Some(&first) = seen.get(text) {
-                    found[first].extract.is_critical |= is_critical;
+                if let Some((first, passages)) = seen.get_mut(text) {
+                    found[*first].extract.is_critical |= is_critical;
+                    passages.insert(index);
                     continue;
                 }
-                seen.insert(text, found.len());
+                seen.insert(text, (found.len(), BTreeSet::from([index])));
                 let is_end = at == 0 || at + 1 == own.len();
                 let has_cue = is_constraint || outcome_cue(text).is_some();
                 let relevance = if passage.relevance.is_nan() {
@@ -240,8 +245,8 @@ impl<'c> Summarizer<'c> {
                 };
                 let score = 0.20 * if is_end { 1.0 } else { 0.5 }
                     + 0.20 * f64::from(u8::from(has_cue))
-                    + 0.15 * relevance
-                    + 0.60 * statement(text);
+                    + 0.50 * relevance
+                    + 1.50 * statement(text);
                 found.push(Candidate {
                     extract: Extract { passage: index, text, is_critical },
                     order: found.len(),
@@ -259,6 +264,13 @@ impl<'c> Summarizer<'c> {
             !candidate.stems.is_empty() && candidate.extract.text.contains(char::is_alphabetic)
         };
         found.retain(|candidate| candidate.extract.is_critical || says_something(candidate));
+        let is_worth_it = |candidate: &Candidate<'_>| {
+            let held = seen.get(candidate.extract.text).map_or(1, |(_, passages)| passages.len());
+            candidate.extract.is_critical || held < BOILERPLATE
+        };
+        if found.iter().any(is_worth_it) {
+            found.retain(is_worth_it);
+        }
         found
     }
 }
@@ -301,12 +313,6 @@ impl Stems {
         let held: f64 = stems.iter().map(|&id| f64::from(self.held_by[id as usize])).sum();
         if stems.is_empty() { 0.0 } else { held / stems.len() as f64 / passages as f64 }
     }
-}
-
-/// Returns true if nothing but a space need follow.
-fn has_mark(sentence: &str) -> bool {
-    let bare = sentence.trim_end_matches(['"', '\'', ')', ']', '”', '’', '»', '」']);
-    bare.ends_with(['.', '!', '?', '。', '！', '？'])
 }
 
 fn join<'e, 'a: 'e>(extracts: impl Iterator<Item = &'e Extract<'a>>) -> String {
