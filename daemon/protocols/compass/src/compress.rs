@@ -281,7 +281,7 @@ mod tests {
 
     #[test]
     fn facts_are_kept_and_the_ratio_is_what_it_is() {
-        let mut sources: Vec<Source> = (0..36)
+        let mut sources: Vec<Source> = (0..60)
             .map(|n| {
                 source(&format!("The robot drove past shelf {n} and looked at the boxes there."))
             })

@@ -54,7 +54,7 @@ impl Section {
 /// The worth of a part: what is cut first is of least worth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Worth {
-    /// Memories as they were stored, from the lowest score.
+    /// Memories as they were stored, from the lowest score: their summaries take their place before any is cut.
     Raw,
     /// Stages that are over, from the oldest.
     Past,
@@ -64,6 +64,8 @@ pub(crate) enum Worth {
     Stage,
     /// The summary of the task: shortened to what is left.
     Progress,
+    /// The best memories of the current stage in short.
+    Now,
     /// Never cut.
     Fixed,
 }
@@ -74,6 +76,8 @@ struct Part {
     section: Section,
     worth: Worth,
     text: String,
+    /// What may take the place of the text before the part is cut.
+    short: Option<String>,
     is_cut: bool,
 }
 
@@ -117,7 +121,23 @@ impl Draft {
     pub(crate) fn add(&mut self, section: Section, worth: Worth, text: impl AsRef<str>) {
         let text = text.as_ref().trim();
         if !text.is_empty() {
-            self.parts.push(Part { section, worth, text: text.to_owned(), is_cut: false });
+            let (text, short) = (text.to_owned(), None);
+            self.parts.push(Part { section, worth, text, short, is_cut: false });
+        }
+    }
+
+    /// Adds a part that has a short form.
+    pub(crate) fn add_with_short(
+        &mut self,
+        section: Section,
+        worth: Worth,
+        text: &str,
+        short: Option<String>,
+    ) {
+        let count = self.parts.len();
+        self.add(section, worth, text);
+        if let Some(part) = self.parts.get_mut(count) {
+            part.short = short.filter(|short| short.len() < part.text.len());
         }
     }
 
@@ -155,6 +175,15 @@ impl Draft {
                 return Err(Failure::budget_too_small(self.whole(format, counter), budget));
             };
             let worth = self.parts[at].worth;
+            if let Some(short) = self.parts[at].short.take() {
+                let before = self.tokens_of(at, format, counter);
+                self.parts[at].text = short;
+                let saved = before.saturating_sub(self.tokens_of(at, format, counter));
+                needed = needed.saturating_sub(saved + BESIDE);
+                is_exact = false;
+                cut.push(self.parts[at].section);
+                continue;
+            }
             cut.push(self.parts[at].section);
             needed = needed.saturating_sub(self.cut(at, format, counter));
             is_exact = false;
@@ -186,26 +215,35 @@ impl Draft {
         Ok(Context { context, tokens, budget, counter, sections })
     }
 
-    /// Returns the places of the parts that may be cut, in that order: those of least worth first, of these the last one.
+    /// Returns the places of the parts that may be cut, in that order: those of least worth first, of these the last one. One
+    /// with a short form comes twice: all of these are shortened before anything is cut.
     fn order(&self) -> Vec<usize> {
         let parts = self.parts.iter().enumerate();
         let open = parts.filter(|(_, part)| part.worth != Worth::Fixed);
-        let mut open: Vec<(Worth, Reverse<usize>)> =
-            open.map(|(at, part)| (part.worth, Reverse(at))).collect();
-        open.sort_unstable();
-        open.into_iter().map(|(_, Reverse(at))| at).collect()
+        let mut steps: Vec<(Worth, bool, Reverse<usize>)> = Vec::new();
+        for (at, part) in open {
+            if part.short.is_some() {
+                steps.push((Worth::Raw, false, Reverse(at)));
+            }
+            steps.push((part.worth, true, Reverse(at)));
+        }
+        steps.sort_unstable();
+        steps.into_iter().map(|(_, _, Reverse(at))| at).collect()
+    }
+
+    /// Returns the tokens of a part by itself.
+    fn tokens_of(&self, at: usize, format: Format, counter: Counter) -> usize {
+        let text = self.parts[at].text.as_str();
+        match format {
+            Format::Markdown => counter.count(&lined(text)),
+            Format::Json => counter.count(&json::to_string(&Value::from(text))),
+        }
     }
 
     /// Cuts a part, and returns the most tokens that this can save.
     fn cut(&mut self, at: usize, format: Format, counter: Counter) -> usize {
-        let part = &mut self.parts[at];
-        part.is_cut = true;
-        let (section, saved) = match format {
-            Format::Markdown => (part.section, counter.count(&lined(&part.text))),
-            Format::Json => {
-                (part.section, counter.count(&json::to_string(&Value::from(part.text.as_str()))))
-            }
-        };
+        self.parts[at].is_cut = true;
+        let (section, saved) = (self.parts[at].section, self.tokens_of(at, format, counter));
         let heading = if self.has(section) { 0 } else { counter.count(&heading(section)) + BESIDE };
         let is_sum = format == Format::Markdown && counter.adds_up();
         saved + heading + if is_sum { 0 } else { BESIDE }
@@ -425,6 +463,31 @@ mod tests {
                 let budget = less.whole(format, counter);
                 let fitted = draft.clone().fit(budget, format, counter).unwrap();
                 assert_eq!(fitted.context, less.written(format), "{kept} parts");
+            }
+        }
+    }
+
+    #[test]
+    fn memories_are_shortened_before_one_is_cut() {
+        let mut draft = Draft::default();
+        for n in 0..4 {
+            let whole =
+                format!("- memory {n} with all that the tools wrote at that time of the day");
+            let short = Some(format!("- memory {n}"));
+            draft.add_with_short(Section::Current, Worth::Raw, &whole, short);
+        }
+        for format in [Format::Markdown, Format::Json] {
+            let whole = draft.clone().fit(1000, format, Counter::Approx1).unwrap();
+            let mut last = String::new();
+            for budget in (2..whole.tokens).rev() {
+                let made = draft.clone().fit(budget, format, Counter::Approx1).unwrap();
+                let text = text_of(&made.context);
+                assert!(made.tokens <= budget && made.sections[0].2, "{text}");
+                let wholes = text.matches("tools").count();
+                let all = text.matches("memory").count();
+                assert!(wholes == 0 || all == 4, "none goes while one is whole: {text}");
+                assert!(last.is_empty() || text.len() <= last.len());
+                last = text;
             }
         }
     }

@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn the_settings_of_a_task_are_in_force() {
     let rig = Rig::new();
-    for n in 0..30 {
+    for n in 0..50 {
         rig.store(&format!(
             "Step {n}: the robot looked at shelf {n} and counted the boxes that stood there."
         ));

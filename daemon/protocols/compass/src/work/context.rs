@@ -21,6 +21,12 @@ use crate::work::tasks::current_stage;
 pub(crate) const BUDGETS: (usize, usize) = (64, 200_000);
 /// Errors that a context tells of.
 const MOST_ERRORS: usize = 10;
+/// Completed stages that are named one by one.
+const MOST_NAMED: usize = 4;
+/// Memories of a task among which those of its current stage are.
+const MOST_RANKED: usize = 100;
+/// The part of a budget that the best memories of the current stage have before what is over.
+const SHARE_OF_NOW: usize = 6;
 /// Sentences of a context that are compared with each other.
 const MOST_SENTENCES: usize = 100;
 
@@ -148,16 +154,24 @@ pub(crate) fn made(
     task: Option<&Task>,
     wish: &Wish,
 ) -> Result<Made, Failure> {
+    // Where nobody asks anything, the stage that goes on is what matters of the memories; the others have their summaries.
+    let is_of_stage = task.is_some_and(|task| task.current_stage_id.is_some())
+        && wish.query.is_none()
+        && wish.level == Level::Auto;
     let wanted = Wanted {
         query: wish.query.as_deref(),
-        k: wish.k,
+        k: if is_of_stage { MOST_RANKED } else { wish.k },
         types: Vec::new(),
         stage_type: None,
         min_score: 0.0,
         archived: false,
     };
     let with_raw = matches!(wish.level, Level::Auto | Level::Raw);
-    let found = select(call, agent, task, &wanted)?;
+    let mut found = select(call, agent, task, &wanted)?;
+    if let Some(task) = task.filter(|_| is_of_stage) {
+        found.memories.retain(|one| one.kept.state.stage_id == task.current_stage_id);
+        found.memories.truncate(wish.k);
+    }
     let mut draft = Draft::default();
     let (facts, history) = match task {
         Some(task) => write_task(call, &mut draft, task, wish)?,
@@ -169,9 +183,7 @@ pub(crate) fn made(
     draft.add_facts(&facts);
     if with_raw {
         let section = if task.is_some() { Section::Current } else { Section::Memories };
-        for one in &found.memories {
-            draft.add(section, Worth::Raw, format!("- {}", one.kept.record.content.trim()));
-        }
+        add_memories(call, &mut draft, section, &found.memories, &facts, wish.budget);
     }
     let context = draft.fit(wish.budget, wish.format, call.settings.token_counter)?;
     if with_raw {
@@ -184,6 +196,44 @@ pub(crate) fn made(
         false => coverage(&facts, &context) * found.known,
     };
     Ok(Made { context, coverage, coherence, history })
+}
+
+/// Adds memories, best first. The best are worth more than what is over, as far as their short forms take [`SHARE_OF_NOW`] of
+/// the budget.
+fn add_memories(
+    call: &Call<'_>,
+    draft: &mut Draft,
+    section: Section,
+    memories: &[Ranked],
+    facts: &[String],
+    budget: usize,
+) {
+    let said: HashSet<&str> = facts.iter().map(String::as_str).collect();
+    let mut room = budget / SHARE_OF_NOW;
+    for one in memories {
+        let content = format!("- {}", one.kept.record.content.trim());
+        let short = without(&one.kept.state.summary, &said, "; ");
+        let short = (!short.is_empty()).then(|| format!("- {short}"));
+        let tokens = call.settings.token_counter.count(short.as_deref().unwrap_or(&content)) + 1;
+        let is_now = section == Section::Current && tokens <= room;
+        if is_now {
+            room -= tokens;
+        }
+        let worth = if is_now { Worth::Now } else { Worth::Raw };
+        draft.add_with_short(section, worth, &content, short);
+    }
+}
+
+/// Returns a summary without the sentences that are said elsewhere. `end` stands behind a sentence that has no mark.
+fn without(summary: &str, said: &HashSet<&str>, end: &str) -> String {
+    let mut text = String::new();
+    for sentence in sentences(summary).filter(|sentence| !said.contains(sentence)) {
+        if !text.is_empty() {
+            text.push_str(if text.ends_with(['.', '!', '?', ')', '"']) { " " } else { end });
+        }
+        text.push_str(sentence);
+    }
+    text
 }
 
 /// Returns the share of the facts that stand in the context word for word.
@@ -250,7 +300,10 @@ pub(crate) fn touch_shown(
     collect(&context.context, &mut texts);
     let is_in = |one: &&Ranked| {
         let content = one.kept.record.content.trim();
-        texts.iter().any(|text| text.contains(content))
+        let first = sentences(&one.kept.state.summary).next();
+        texts
+            .iter()
+            .any(|text| text.contains(content) || first.is_some_and(|first| text.contains(first)))
     };
     let shown: Vec<Ranked> = found.memories.iter().filter(is_in).cloned().collect();
     touch_all(call, agent, task.map(|task| &*task.task_id), &shown);
@@ -266,8 +319,11 @@ fn write_task(
     let level = wish.level;
     let (with_task, with_stages) =
         (matches!(level, Level::Auto | Level::Task), matches!(level, Level::Auto | Level::Stage));
+    let facts = critical_facts(call, task)?;
+    let mut said: HashSet<&str> = facts.iter().map(String::as_str).collect();
     if with_task {
-        write_progress(draft, task);
+        write_progress(draft, task, &facts);
+        said.extend(sentences(task.task_progress_summary.as_deref().unwrap_or_default()));
     }
     let mut history = 0;
     if let Some(id) = &task.current_stage_id {
@@ -292,7 +348,11 @@ fn write_task(
         let input = stage.metrics.last().map_or(0, |metric| metric.input_tokens);
         history += usize::try_from(input).unwrap_or(usize::MAX);
         if is_told && !stage.stage_summary.is_empty() {
-            let text = format!("- {}: {}", stage.stage_type, stage.stage_summary);
+            let summary = without(&stage.stage_summary, &said, "; ");
+            if summary.is_empty() {
+                continue;
+            }
+            let text = format!("- {}: {summary}", stage.stage_type);
             told += call.settings.token_counter.count(&text);
             draft.add(Section::Past, Worth::Past, text);
         }
@@ -300,10 +360,11 @@ fn write_task(
     if level == Level::Auto {
         write_errors(call, draft, task)?;
     }
-    Ok((critical_facts(call, task)?, history))
+    Ok((facts, history))
 }
 
-pub(crate) fn write_progress(draft: &mut Draft, task: &Task) {
+/// Writes the goal, how far it is reached, and the summary of the task without its facts, which stand in a section of their own.
+pub(crate) fn write_progress(draft: &mut Draft, task: &Task, facts: &[String]) {
     if !task.task_goal.is_empty() {
         draft.add(Section::Progress, Worth::Fixed, format!("Goal: {}", task.task_goal));
     }
@@ -313,21 +374,33 @@ pub(crate) fn write_progress(draft: &mut Draft, task: &Task) {
         Worth::Progress,
         stage.unwrap_or_else(|| format!("Status: {}", task.status)),
     );
-    let completed: Vec<&str> = task
+    if let Some(completed) = completed(task) {
+        draft.add(Section::Progress, Worth::Progress, format!("Completed: {completed}"));
+    }
+    let said: HashSet<&str> = facts.iter().map(String::as_str).collect();
+    let summary = task.task_progress_summary.as_deref().unwrap_or_default();
+    draft.add(Section::Progress, Worth::Progress, without(summary, &said, "\n"));
+}
+
+/// Names the stages that are completed; many are counted by their type.
+fn completed(task: &Task) -> Option<String> {
+    let all: Vec<&str> = task
         .stages
         .iter()
         .filter(|note| note.is_completed)
         .map(|note| note.stage_type.as_str())
         .collect();
-    if !completed.is_empty() {
-        draft.add(
-            Section::Progress,
-            Worth::Progress,
-            format!("Completed: {}", completed.join(", ")),
-        );
+    if all.len() <= MOST_NAMED {
+        return (!all.is_empty()).then(|| all.join(", "));
     }
-    let summary = task.task_progress_summary.as_deref().unwrap_or_default();
-    draft.add(Section::Progress, Worth::Progress, summary);
+    let mut kinds: Vec<(&str, usize)> = Vec::new();
+    for one in all {
+        match kinds.iter_mut().find(|(kind, _)| *kind == one) {
+            Some((_, count)) => *count += 1,
+            None => kinds.push((one, 1)),
+        }
+    }
+    Some(kinds.iter().map(|(kind, n)| format!("{n} {kind}")).collect::<Vec<_>>().join(", "))
 }
 
 fn write_errors(call: &Call<'_>, draft: &mut Draft, task: &Task) -> Result<(), Failure> {

@@ -202,8 +202,8 @@ pub(crate) fn get_task_progress(call: &mut Call<'_>) -> Result<Map, Failure> {
     }
     let task = call.task(&id)?.state;
     let mut draft = Draft::default();
-    super::context::write_progress(&mut draft, &task);
     let facts = critical_facts(call, &task)?;
+    super::context::write_progress(&mut draft, &task, &facts);
     draft.add_facts(&facts);
     let wish = Wish::plain(None, budget);
     let context = draft.fit(wish.budget, wish.format, call.settings.token_counter)?;

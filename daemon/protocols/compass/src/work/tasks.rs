@@ -207,7 +207,8 @@ impl Course {
             for fact in &stage.critical_facts {
                 sources.push(source(fact, 1.0, true));
             }
-            sources.push(source(&stage.stage_summary, stage.relevance_score, false));
+            let relevance = stage.relevance_score * worth_of(stage.stage_type);
+            sources.push(source(&stage.stage_summary, relevance, false));
         }
         if sources.iter().all(|source| source.text.trim().is_empty()) {
             return Ok(None);
@@ -316,6 +317,11 @@ impl Course {
         };
         Ok(self.task)
     }
+}
+
+/// Returns how much what a stage tells is worth to those after it: what was decided, found and checked, more than each step.
+fn worth_of(stage_type: StageType) -> f64 {
+    if stage_type == StageType::Execution { 0.3 } else { 1.0 }
 }
 
 fn source(text: &str, relevance: f64, is_critical: bool) -> Source {
