@@ -186,18 +186,7 @@ pub fn resolve(
 fn embedding_model(written: &CompassSection) -> Result<Option<String>, Invalid> {
     let wrong = |key: &str, message: String| Err(Invalid::other(&named(key), message));
     match written.embedding_model.as_deref() {
-        None | Some("none") => {
-            let others = [
-                ("embedding_model_name", written.embedding_model_name.is_some()),
-                ("embedding_dimensions", written.embedding_dimensions.is_some()),
-            ];
-            return match others.into_iter().find(|(_, is_stated)| *is_stated) {
-                Some((key, _)) => {
-                    wrong(key, "needs embedding_model = \"openai\" beside it".to_owned())
-                }
-                None => Ok(None),
-            };
-        }
+        None | Some("none") => return Ok(None),
         Some("openai") => {}
         Some(other) => {
             let message = format!(
@@ -366,8 +355,6 @@ mod tests {
         };
         refused("[compass]\nembedding_model = 'openai'", "compass.embedding_model");
         refused("[compass]\nembedding_model = 'cohere'", "compass.embedding_model");
-        refused("[compass]\nembedding_model_name = 'x'", "compass.embedding_model_name");
-        refused("[compass]\nembedding_dimensions = 3", "compass.embedding_dimensions");
         for (more, key) in [
             ("embedding_model_name = 'a b'", "compass.embedding_model_name"),
             ("embedding_dimensions = 4097", "compass.embedding_dimensions"),
@@ -427,7 +414,10 @@ mod tests {
             ("error_history_lookback_stages = 0", "compass.error_history_lookback_stages: 0 is"),
             ("compression_quality_threshold = nan", "compass.compression_quality_threshold: NaN"),
             ("compression_model = 'gpt-5'", "compass.compression_model: \"gpt-5\" is no small"),
-            ("embedding_model = 'openai'", "compass.embedding_model: no embeddings are made"),
+            (
+                "embedding_model = 'openai'",
+                "compass.embedding_model: \"openai\" needs [compass.model]",
+            ),
             ("alert_threshold_pct = 101", "compass.alert_threshold_pct: 101 is not between 0 and"),
             ("[compass.model]\ntimeout_s = 61", "compass.model.timeout_s: 61 is not between 1 and"),
         ] {

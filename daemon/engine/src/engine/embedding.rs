@@ -126,6 +126,12 @@ impl Engine {
         embedder.map(|embedder| embedder.model().name.clone())
     }
 
+    /// Returns true if the model that makes vectors knows more of words than their letters: `cup` for `mug`.
+    pub fn knows_synonyms(&self) -> bool {
+        let embedder = self.inner.shared.vectors.backend().embedder;
+        embedder.is_some_and(|embedder| !embedder.is_lexical())
+    }
+
     /// Returns the sizes of the vectors of a model that are compared; none if there are none.
     pub fn sizes_of_vectors(&self, model: &str) -> Vec<usize> {
         let spaces = self.inner.shared.vectors.spaces();

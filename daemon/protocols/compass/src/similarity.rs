@@ -1,14 +1,14 @@
 //! The likeness of memories to a question, by words and by meaning. No store, no clock.
 //!
 //! With `t` the share of the question's words in a memory, `c` its cosine and `k` its agreement with akin words, each beside the
-//! best of all candidates, a memory that recall found by meaning too has the relevance
+//! best of all candidates, a memory has the relevance
 //!
 //! ```text
 //! t · (1 + m) + lack · m        m = ½ · c + ½ · k        lack = 1 − min(1, t_max / 0.2)
 //! ```
 //!
 //! and a fifth of that of the memories before and after it. Meaning weighs what words find, and finds by itself where words find
-//! little. Sums of both were worse than words alone: `docs/compass.md`, "Quality". Without vectors it is `t`.
+//! little. Sums of both were worse than words alone: `docs/compass.md`, "Quality". Without vectors the relevance is `t`.
 
 use omir_core::instant::Timestamp;
 
@@ -76,9 +76,6 @@ pub(crate) fn similarities(all: &[Candidate<'_>], vectors: Vectors) -> Vec<f64> 
     let most = agreements.fold(Agreement::default(), |most, one| most.or(&one));
     match vectors {
         Vectors::OfServer => all.iter().map(|one| halved(one, &most)).collect(),
-        Vectors::OfEngine if most.cosine <= 0.0 && most.akin <= 0.0 => {
-            all.iter().map(|one| share(one.agreement.text, most.text).clamp(0.0, 1.0)).collect()
-        }
         Vectors::OfEngine => understood(all, &most),
     }
 }
@@ -149,7 +146,7 @@ mod tests {
 
     #[test]
     fn without_vectors_it_is_the_words_beside_the_best() {
-        let all = [one("a", 0.4, 0.0, 0), one("b", 0.1, 0.0, 1), one("c", 0.0, 0.0, 2)];
+        let all = [one("a", 0.4, 0.0, 0), one("b", 0.1, 0.0, 100), one("c", 0.0, 0.0, 200)];
         assert_eq!(similarities(&all, Vectors::OfEngine), [1.0, 0.25, 0.0]);
         let none = [one("a", 0.0, 0.0, 0)];
         assert_eq!(similarities(&none, Vectors::OfEngine), [0.0]);
