@@ -77,6 +77,14 @@ const SOLE: &[&str] = &["an", "her", "his", "if", "its", "my", "not", "our", "th
 const COUNTED: &[&str] = &[
     "a", "because", "eight", "five", "four", "just", "nine", "one", "seven", "six", "ten", "three", "two",
 ];
+/// Words by which `only` allows, whatever it counts.
+const ALLOWING: &[&str] = &["allowed", "can", "may", "must", "permitted", "shall"];
+/// Words behind `only` among which they are looked for.
+const MOST_ALLOWED: usize = 8;
+/// Words behind `cannot` that bind whoever says it.
+const BOUNDING: &[&str] = &["exceed", "pass"];
+/// Words that tell somebody to hold a limit, at the beginning of a sentence.
+const KEEPING: &[&str] = &["drive", "hold", "keep", "remain", "stay"];
 /// Words before a limit that something is held against.
 #[rustfmt::skip]
 const AGAINST: &[&str] = &[
@@ -109,7 +117,9 @@ impl Whole<'_, '_> {
                 let words = behind.iter().filter(|one| one.kind == LexemeKind::Word);
                 !is_conclusion(&words.take(MOST_BEHIND + 2).copied().collect::<Vec<_>>())
             }
-            "do not" | "don't" | "cannot" | "can't" | "can not" => !words(last, REPORTERS),
+            "do not" | "don't" | "cannot" | "can't" | "can not" => {
+                !words(last, REPORTERS) || words(next, BOUNDING)
+            }
             "never" | "always" => !words(last, PAST) && !next.iter().any(is_past),
             "only" => {
                 let is_past = || {
@@ -117,15 +127,16 @@ impl Whole<'_, '_> {
                         .is_past
                         .get_or_init(|| words(self.all, PAST) || words(self.all, REPORTERS))
                 };
-                !words(last, SOLE)
-                    && !words(next, COUNTED)
-                    && !next.iter().any(is_number)
-                    && !is_past()
-                    && !is_option()
+                let allows = words(&behind[..behind.len().min(MOST_ALLOWED)], ALLOWING);
+                let counts = words(next, COUNTED) || next.iter().any(is_number);
+                !words(last, SOLE) && (!counts || allows) && !is_past() && !is_option()
             }
             "limit" | "limits" => {
                 let has_number = || *self.has_number.get_or_init(|| self.all.iter().any(is_number));
-                (words(next, STATING) || has_number()) && !words(near, AGAINST) && !is_option()
+                let is_told = is_one_of_first(self.all, KEEPING);
+                (words(next, STATING) || has_number())
+                    && (is_told || !words(near, AGAINST))
+                    && !is_option()
             }
             "constraint" | "constraints" | "requirement" | "requirements" => {
                 words(next, STATING) || next.iter().any(|one| one.is_symbol(":"))
@@ -142,7 +153,17 @@ fn is_number(lexeme: &Lexeme<'_>) -> bool {
 /// Returns true for a form of the past: of the words above, or with `ed`.
 fn is_past(word: &Lexeme<'_>) -> bool {
     word.kind == LexemeKind::Word
-        && (is_one_of(word, PAST) || word.text.len() > 4 && word.text.ends_with("ed"))
+        && (is_one_of(word, PAST) || word.text.len() > 4 && ends_as_past(word.text))
+}
+
+/// Returns true for `stopped`, and not for `exceed` or `embed`.
+fn ends_as_past(word: &str) -> bool {
+    let word = word.to_lowercase();
+    word.ends_with("ed") && !word.ends_with("eed") && word != "embed"
+}
+
+fn is_one_of_first(all: &[Lexeme<'_>], of: &[&str]) -> bool {
+    all.first().is_some_and(|first| is_one_of(first, of))
 }
 
 /// Returns true for a line of a command: it has an option, such as `--limit` or `-c`.
@@ -292,6 +313,15 @@ mod tests {
             "Set the speed limit 0.6 on the ramp",
             "I always dock at night",
             "Error rates must stay below 1 %.",
+            "Never exceed 0.5 m/s.",
+            "Always proceed slowly.",
+            "Never embed the key.",
+            "Only one robot may be in the lift.",
+            "Only a technician may open it.",
+            "Only 3 boxes may be stacked.",
+            "Stay within the limit of 2 m/s.",
+            "Keep below the limit of 5 kg.",
+            "We cannot exceed 20 kg.",
         ] {
             assert!(constraint_cue(sentence).is_some(), "{sentence}");
         }

@@ -5,7 +5,7 @@
 //!
 //! 1. Passages are split into sentences ([`sentences`](crate::sentences())). Of equal ones the first counts.
 //! 2. A sentence is critical if it states a constraint, or its passage is critical.
-//! 3. The budget is given, or it is max(144, ⌊input tokens / ratio⌋).
+//! 3. The budget is given, or it is max(least, ⌊input tokens / ratio⌋), where `least` falls from 144 for 480 tokens to 96 for 1920.
 //! 4. Score = 0.45 · centrality + 0.20 · position + 0.20 · cue + 0.50 · relevance + 1.50 · statement.
 //! 5. The best is taken, less 0.7 · its largest overlap with what is taken, while it fits. What does not fit is skipped.
 //!
@@ -35,8 +35,19 @@ use select::{Candidate, select};
 /// The name of the method, as answers state it.
 pub const EXTRACT_1: &str = "extract-1";
 
-/// The least budget that a ratio gives, in tokens. What is shorter stays as it is: nothing is gained by the loss of a fact.
-const MIN_BUDGET: usize = 144;
+/// The least budget that a ratio gives a short source, in tokens. What is shorter stays as it is: nothing is gained by the loss of a fact.
+const MOST_LEAST: usize = 144;
+/// The same for a long source, where a ratio saves more.
+const LEAST: usize = 96;
+/// Tokens up to which a source is short.
+const SHORT: usize = 480;
+/// Tokens of a source beyond that which take one from the least budget.
+const PER_TOKEN: usize = 30;
+
+/// Returns the least budget that a ratio gives a source of so many tokens.
+fn least_budget(input: usize) -> usize {
+    MOST_LEAST.saturating_sub(input.saturating_sub(SHORT) / PER_TOKEN).max(LEAST)
+}
 
 /// Passages that have a sentence word for word make it a phrase of a tool, or of a greeting.
 const BOILERPLATE: usize = 3;
@@ -158,7 +169,7 @@ impl<'c> Summarizer<'c> {
         let candidates = self.candidates(passages);
         let ratio = if ratio >= 1.0 { ratio } else { 1.0 };
         let input = self.input_tokens(passages);
-        let budget = MIN_BUDGET.max((input as f64 / ratio).floor() as usize);
+        let budget = least_budget(input).max((input as f64 / ratio).floor() as usize);
         let budget = budget.max(self.needed(&candidates));
         self.fill(passages, candidates, budget)
     }

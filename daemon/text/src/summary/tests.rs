@@ -231,7 +231,7 @@ proptest! {
             }
         }
         let summary = english().by_ratio(&source, 4.0);
-        prop_assert!(summary.tokens <= (summary.input_tokens / 4).max(MIN_BUDGET).max(english().needed(&english().candidates(&source))));
+        prop_assert!(summary.tokens <= (summary.input_tokens / 4).max(least_budget(summary.input_tokens)).max(english().needed(&english().candidates(&source))));
     }
 }
 
