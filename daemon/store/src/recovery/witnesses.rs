@@ -2,8 +2,8 @@
 //! in it.
 //!
 //! A log that is damaged is set aside once what is left of it is sealed, and its witness stays beside it for as
-//! long as the damaged file lies there: at each start it tells again what was lost with it. Whoever removes the
-//! damaged file says that it is not missed any more. A log that is missing gets an empty file in its place.
+//! long as the damaged file lies there: at each start it tells again what was lost with it. Whoever removes
+//! both says that it is not missed any more. A log that is missing gets an empty file in its place.
 //!
 //! Invariant 10 of ARCHITECTURE.md.
 

@@ -28,6 +28,9 @@ const ID: &[u8] = b"\x62id";
 /// The key under which a manifest holds a superseded version.
 const RESOURCE: &[u8] = b"\x68resource";
 
+/// Most bytes behind a manifest: the source, the time, and what kind of document it is.
+const TRAILER: usize = 256;
+
 /// A resource that was read.
 pub(crate) struct Item {
     /// Its place.
@@ -233,7 +236,8 @@ struct Walk {
     manifest: Option<(FoundManifest, usize)>,
 }
 
-/// Everything behind `at` that decodes and validates, up to the manifest.
+/// Everything behind `at` that decodes and validates, up to the manifest. What looks like a manifest elsewhere is what a client
+/// stored, and decides nothing.
 fn walk(bytes: &[u8], mut at: usize) -> Walk {
     let mut items = Vec::new();
     while let Some(start) = next_map(bytes, at) {
@@ -245,7 +249,9 @@ fn walk(bytes: &[u8], mut at: usize) -> Walk {
             continue;
         };
         if manifest::is_manifest(&value) {
-            match manifest::read(bytes, start..start + used).filter(|found| found.is_whole) {
+            let is_last = bytes.len() - (start + used) <= TRAILER;
+            let found = manifest::read(bytes, start..start + used).filter(|_| is_last);
+            match found.filter(|found| found.is_whole) {
                 Some(found) => return Walk { items, manifest: Some((found, start)) },
                 None => continue,
             }
