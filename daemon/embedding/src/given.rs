@@ -173,7 +173,6 @@ impl fmt::Display for VectorFault {
 
 impl std::error::Error for VectorFault {}
 
-/// Returns true if a text may name a model.
 /// Returns true if a text may be the name of a model: what an extension may state.
 pub fn is_model_name(name: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-/:".contains(c);

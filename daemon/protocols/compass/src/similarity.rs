@@ -7,7 +7,7 @@
 //! t · (1 + m) + lack · m        m = ½ · c + ½ · k        lack = 1 − min(1, t_max / 0.2)
 //! ```
 //!
-//! and a fifth of that of the memories before and after it. Meaning weighs what words find, and finds by itself where words find
+//! and a fifth of that of the candidates of its task before and after it, within an hour. Meaning weighs what words find, and finds by itself where words find
 //! little. Sums of both were worse than words alone: `docs/compass.md`, "Quality". Without vectors the relevance is `t`.
 
 use omir_core::instant::Timestamp;
@@ -114,7 +114,7 @@ fn understood(all: &[Candidate<'_>], most: &Agreement) -> Vec<f64> {
             (Some(before), Some(after)) => after.hours_since(before) <= SAME_HOUR,
             _ => false,
         };
-        if a.task != b.task || !is_near {
+        if a.task.is_none() || a.task != b.task || !is_near {
             continue;
         }
         for (one, to, from) in [(a, *first, *second), (b, *second, *first)] {

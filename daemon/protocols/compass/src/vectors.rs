@@ -4,12 +4,13 @@
 //! It is told of each memory that is written, and at its start, when the settings name another model, and when it was told of more than
 //! it could keep in mind, it looks for memories without a vector. So it goes on where it was, whatever happened between.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use omird_embedding::Vector;
+use omird_engine::Code;
 
 use crate::asking::{Patience, REST, Why};
 use crate::due::Due;
@@ -50,7 +51,13 @@ fn run(shared: &Weak<Shared>, told: &Receiver<Option<Due>>) {
         match told.recv_timeout(wait) {
             Ok(one) => {
                 std::thread::sleep(GATHERING);
-                std::iter::once(one).chain(told.try_iter()).flatten().for_each(|due| work.add(due));
+                for one in std::iter::once(one).chain(told.try_iter()) {
+                    match one {
+                        Some(due) => work.add(due),
+                        // What was amiss may be mended by the new settings.
+                        None => (work.not_before, work.rest) = (None, None),
+                    }
+                }
             }
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return,
@@ -74,8 +81,10 @@ struct Work {
     waiting: VecDeque<Due>,
     /// The model that all memories were looked through for.
     looked_for: Option<Maker>,
-    /// Memories whose texts the server refuses.
+    /// Memories whose texts the server refuses, or whose vectors the store does.
     refused: HashSet<Due>,
+    /// Those that were refused since one by one are sent. They are `refused` once another one is taken: else it refuses everybody.
+    suspects: Vec<Due>,
     /// Texts that are sent one by one, because a request with all of them was refused.
     singly: usize,
     not_before: Option<Instant>,
@@ -169,6 +178,10 @@ impl Work {
         let mut blanks: Vec<Blank> = Vec::new();
         let mut bytes = 0;
         while let Some(due) = self.waiting.pop_front() {
+            if blanks.iter().any(|blank| blank.due == due) {
+                // It was told of twice.
+                continue;
+            }
             let blank = match blank(shared, maker, &due) {
                 Ok(Some(blank)) => blank,
                 Ok(None) => continue,
@@ -191,16 +204,15 @@ impl Work {
             return true;
         }
         match made(shared, settings, maker, &blanks) {
-            Ok(vectors) => {
-                self.singly = self.singly.saturating_sub(1);
-                if let Err(failure) = state_all(shared, maker, &blanks, &vectors) {
-                    let error = failure.error.message;
-                    tracing::warn!(error, "vectors could not be written");
-                    return self.put_off(blanks, REST);
+            Ok(vectors) => match state_all(shared, maker, &blanks, &vectors) {
+                Ok(()) => {
+                    self.singly = self.singly.saturating_sub(1);
+                    self.refused.extend(self.suspects.drain(..));
+                    self.rest = None;
+                    true
                 }
-                self.rest = None;
-                true
-            }
+                Err(failure) => self.not_written(blanks, failure),
+            },
             Err(why) => self.failed(blanks, &why),
         }
     }
@@ -212,6 +224,32 @@ impl Work {
         false
     }
 
+    /// Vectors were made and could not be stated. What the store never takes must not hold up the others.
+    fn not_written(&mut self, blanks: Vec<Blank>, failure: Failure) -> bool {
+        let is_for_good =
+            matches!(failure.code, Code::InvalidResource | Code::InvalidQuery | Code::TooLarge);
+        let error = failure.error.message;
+        if !is_for_good {
+            let rest = self.next_rest();
+            tracing::warn!(error, seconds = rest.as_secs(), "vectors could not be written");
+            return self.put_off(blanks, rest);
+        }
+        if blanks.len() > 1 {
+            self.singly = blanks.len();
+            self.put_off(blanks, Duration::ZERO);
+            return true;
+        }
+        tracing::warn!(error, "a memory goes without a vector; words find it");
+        self.singly = self.singly.saturating_sub(1);
+        self.refused.extend(blanks.into_iter().map(|blank| blank.due));
+        true
+    }
+
+    /// Returns the pause after a failure, twice as long as that before it.
+    fn next_rest(&self) -> Duration {
+        self.rest.map_or(REST, |rest| (rest * 2).min(LONGEST_REST))
+    }
+
     fn failed(&mut self, blanks: Vec<Blank>, why: &NoAnswer) -> bool {
         let silent = match why {
             NoAnswer::Capped => {
@@ -220,26 +258,41 @@ impl Work {
             }
             NoAnswer::Silent(silent) => silent,
         };
-        let rest = self.rest.map_or(REST, |rest| (rest * 2).min(LONGEST_REST));
+        let rest = self.next_rest();
         let why = &silent.message;
         tracing::warn!(why, seconds = rest.as_secs(), "no vectors were made; they are tried again");
         match silent.why {
-            Why::Refused if blanks.len() > 1 => {
+            Why::Refused | Why::Unusable if blanks.len() > 1 => {
                 // One of them may be what the server does not take.
                 self.singly = blanks.len();
                 self.put_off(blanks, REST)
             }
-            Why::Refused => {
-                self.singly = self.singly.saturating_sub(1);
-                let refused = blanks.into_iter().map(|blank| blank.due);
-                self.refused.extend(refused);
+            Why::Unusable if self.singly == 0 => {
+                // It was paid for, and would be paid for each time.
+                self.refused.extend(blanks.into_iter().map(|blank| blank.due));
                 self.rest_for(REST);
                 false
             }
-            // It was paid for.
-            Why::Unusable => self.put_off(blanks, LONGEST_REST),
-            Why::Down | Why::NotAsked => self.put_off(blanks, rest),
+            Why::Refused | Why::Unusable => self.suspect(blanks),
+            // The server rests, or all its places are taken: it did not fail once more.
+            Why::NotAsked => self.put_off(blanks, REST),
+            Why::Down => self.put_off(blanks, rest),
         }
+    }
+
+    /// A text that was sent by itself was refused. If none of those sent so is taken, the server refuses everybody.
+    fn suspect(&mut self, blanks: Vec<Blank>) -> bool {
+        self.singly = self.singly.saturating_sub(1);
+        self.suspects.extend(blanks.into_iter().map(|blank| blank.due));
+        if self.singly > 0 {
+            self.rest_for(REST);
+            return false;
+        }
+        for due in self.suspects.drain(..).rev() {
+            self.waiting.push_front(due);
+        }
+        self.rest_for(LONGEST_REST);
+        false
     }
 }
 
@@ -270,24 +323,27 @@ fn made(
 ) -> Result<Vec<Vector>, NoAnswer> {
     let known: Vec<Option<Vector>> =
         blanks.iter().map(|blank| shared.cache.get(maker, &blank.hash)).collect();
-    let unknown: Vec<&str> = blanks
-        .iter()
-        .zip(&known)
-        .filter(|(_, known)| known.is_none())
-        .map(|(blank, _)| blank.text.as_str())
-        .collect();
+    // Of texts that are alike one is sent.
+    let mut unknown: Vec<&Blank> = Vec::new();
+    for (blank, _) in blanks.iter().zip(&known).filter(|(_, known)| known.is_none()) {
+        if unknown.iter().all(|one| one.hash != blank.hash) {
+            unknown.push(blank);
+        }
+    }
+    let texts: Vec<&str> = unknown.iter().map(|blank| blank.text.as_str()).collect();
     let mut new = Vec::new();
     if let Some(server) = shared.embedder().filter(|_| !unknown.is_empty())
-        && let Some(texts) = Texts::of(settings, &unknown)
+        && let Some(texts) = Texts::of(settings, &texts)
     {
         let whom = blanks.iter().find_map(|blank| blank.whom.as_ref());
         let patience = Patience::long(settings);
         new = paying::ask(shared, settings, server, &texts, &patience, whom).answer?;
     }
-    let mut new = new.into_iter();
+    let new: HashMap<&str, Vector> =
+        unknown.iter().map(|blank| blank.hash.as_str()).zip(new).collect();
     let mut all = Vec::with_capacity(blanks.len());
     for (blank, known) in blanks.iter().zip(known) {
-        let Some(vector) = known.or_else(|| new.next()) else { break };
+        let Some(vector) = known.or_else(|| new.get(blank.hash.as_str()).cloned()) else { break };
         shared.cache.put(maker, &blank.hash, vector.clone());
         all.push(vector);
     }
@@ -311,7 +367,8 @@ fn state_all(
             let store = Store::new(&shared.engine, tenant);
             let Some(kept) = store.get::<Memory>(Sort::Memory, id)? else { continue };
             // It says something else by now, and waits for that once more.
-            if hash_of(&kept.record.content) == blank.hash && !maker.has_made(&kept.record) {
+            let is_as_it_was = hash_of(&kept.record.content) == blank.hash;
+            if is_as_it_was && !kept.state.archived && !maker.has_made(&kept.record) {
                 state_one(&store, &mut batch, &kept, maker, blank, vector)?;
             }
         }

@@ -23,8 +23,6 @@ pub(crate) const BUDGETS: (usize, usize) = (64, 200_000);
 const MOST_ERRORS: usize = 10;
 /// Completed stages that are named one by one.
 const MOST_NAMED: usize = 4;
-/// Memories of a task among which those of its current stage are.
-const MOST_RANKED: usize = 100;
 /// The part of a budget that the best memories of the current stage have before what is over.
 const SHARE_OF_NOW: usize = 6;
 /// Sentences of a context that are compared with each other.
@@ -160,18 +158,15 @@ pub(crate) fn made(
         && wish.level == Level::Auto;
     let wanted = Wanted {
         query: wish.query.as_deref(),
-        k: if is_of_stage { MOST_RANKED } else { wish.k },
+        k: wish.k,
         types: Vec::new(),
+        stage_id: task.filter(|_| is_of_stage).and_then(|task| task.current_stage_id.as_deref()),
         stage_type: None,
         min_score: 0.0,
         archived: false,
     };
     let with_raw = matches!(wish.level, Level::Auto | Level::Raw);
-    let mut found = select(call, agent, task, &wanted)?;
-    if let Some(task) = task.filter(|_| is_of_stage) {
-        found.memories.retain(|one| one.kept.state.stage_id == task.current_stage_id);
-        found.memories.truncate(wish.k);
-    }
+    let found = select(call, agent, task, &wanted)?;
     let mut draft = Draft::default();
     let (facts, history) = match task {
         Some(task) => write_task(call, &mut draft, task, wish)?,
@@ -298,12 +293,15 @@ pub(crate) fn touch_shown(
 ) {
     let mut texts = Vec::new();
     collect(&context.context, &mut texts);
+    // A sentence of it alone is that of a summary: a memory stands in a line of its own.
     let is_in = |one: &&Ranked| {
         let content = one.kept.record.content.trim();
         let first = sentences(&one.kept.state.summary).next();
-        texts
-            .iter()
-            .any(|text| text.contains(content) || first.is_some_and(|first| text.contains(first)))
+        let line = first.map(|first| format!("- {first}"));
+        let is_at = |text: &&str| {
+            text.contains(content) || line.as_ref().is_some_and(|line| text.contains(line))
+        };
+        texts.iter().any(is_at)
     };
     let shown: Vec<Ranked> = found.memories.iter().filter(is_in).cloned().collect();
     touch_all(call, agent, task.map(|task| &*task.task_id), &shown);

@@ -38,6 +38,8 @@ pub(crate) struct Wanted<'q> {
     pub(crate) query: Option<&'q str>,
     pub(crate) k: usize,
     pub(crate) types: Vec<MemoryType>,
+    /// Only memories of this stage.
+    pub(crate) stage_id: Option<&'q str>,
     /// The stage that memories are weighed by; that of the task where nobody says.
     pub(crate) stage_type: Option<StageType>,
     pub(crate) min_score: f64,
@@ -83,6 +85,7 @@ pub(crate) fn retrieve(call: &mut Call<'_>) -> Result<Map, Failure> {
         query: Some(query),
         k: params.count("k", 1, 100)?.or(limit).unwrap_or(5),
         types: params.words("memory_types")?,
+        stage_id: None,
         stage_type: params.word("stage_type")?,
         min_score: params.share("min_score")?.unwrap_or(0.0),
         archived: params.flag("include_archived")?.unwrap_or(false),
@@ -143,9 +146,19 @@ pub(crate) fn select(
     );
     let (now, _) = call.store.now();
     let by_server = understood(call, wanted.query, task);
-    let found = candidates(call, agent, task, &errors, wanted, by_server.as_ref())?;
+    let mut found = candidates(call, agent, task, &errors, wanted, by_server.as_ref())?;
+    // What cannot be an answer brings its neighbours nothing either.
+    found.retain(|sketch| {
+        let memory = &sketch.memory;
+        (wanted.archived || !memory.archived)
+            && (wanted.types.is_empty() || wanted.types.contains(&memory.memory_type))
+            && wanted.stage_id.is_none_or(|stage| memory.stage_id.as_deref() == Some(stage))
+    });
     let similarities = {
-        let maker = by_server.as_ref().and_then(|_| Maker::of(call.settings));
+        // Vectors of another size were not compared.
+        let maker = by_server
+            .as_ref()
+            .map(|one| Maker { model: one.model.clone(), dims: Some(one.vector.values.len()) });
         let all: Vec<Candidate<'_>> =
             found.iter().map(|sketch| sketch.candidate(maker.as_ref())).collect();
         similarities(&all, if maker.is_some() { Vectors::OfServer } else { Vectors::OfEngine })
@@ -153,10 +166,6 @@ pub(crate) fn select(
     let mut judged: Vec<Judged> = found
         .into_iter()
         .zip(similarities)
-        .filter(|(sketch, _)| wanted.archived || !sketch.memory.archived)
-        .filter(|(sketch, _)| {
-            wanted.types.is_empty() || wanted.types.contains(&sketch.memory.memory_type)
-        })
         .map(|(sketch, similarity)| {
             let (memory, content) = (&sketch.memory, sketch.content.as_str());
             let written = Timestamp::parse(&memory.timestamp).ok();

@@ -67,6 +67,7 @@ fn made(call: &Call<'_>, task: &Task, stage: &Stage, wish: &Wish) -> Result<Made
         query: wish.query.as_deref(),
         k: 100,
         types: Vec::new(),
+        stage_id: None,
         stage_type: Some(stage.stage_type),
         min_score: 0.0,
         archived: false,

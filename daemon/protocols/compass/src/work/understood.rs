@@ -18,7 +18,7 @@ pub(crate) fn understood(
     task: Option<&Task>,
 ) -> Option<Understood> {
     let query = query?;
-    let by_engine = call.shared.engine.embedding_model().is_some();
+    let by_engine = call.shared.engine.knows_synonyms();
     let otherwise = if by_engine { Similarity::Meaning } else { Similarity::Words };
     let maker = Maker::of(call.settings).filter(|_| call.shared.embedder().is_some());
     let Some(maker) = maker else {
@@ -27,10 +27,11 @@ pub(crate) fn understood(
         }
         return None;
     };
-    let sizes = call.shared.engine.sizes_of_vectors(&maker.model);
-    let sizes: Vec<usize> =
-        sizes.into_iter().filter(|size| maker.dims.is_none_or(|dims| dims == *size)).collect();
-    if sizes.is_empty() {
+    let sizes = || -> Vec<usize> {
+        let sizes = call.shared.engine.sizes_of_vectors(&maker.model).into_iter();
+        sizes.filter(|size| maker.dims.is_none_or(|dims| dims == *size)).collect()
+    };
+    if sizes().is_empty() {
         // No memory has one yet.
         call.model.similarity.set(Some(otherwise));
         return None;
@@ -40,7 +41,8 @@ pub(crate) fn understood(
         Some(vector) => Some(vector),
         None => asked(call, &maker, query, &hash, task),
     };
-    let vector = vector.filter(|vector| sizes.contains(&vector.values.len()));
+    // The last of that size may have gone while the server was asked.
+    let vector = vector.filter(|vector| sizes().contains(&vector.values.len()));
     if vector.is_none() {
         call.model.is_missed.set(true);
     }
