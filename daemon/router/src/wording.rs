@@ -53,8 +53,10 @@ pub fn worded(refusal: Refusal) -> Error {
         }
         Refusal::ImportUnderWay => NotAdmitted::ImportUnderWay.into(),
         Refusal::TooOften { retry_after } => {
-            let seconds = retry_after.as_secs_f64();
-            Error::new(code, format!("asked too often; try again in {seconds:.1} s"))
+            // Rounded up: who waits less is refused again.
+            let tenths = retry_after.as_millis().div_ceil(100).max(1);
+            let (seconds, tenth) = (tenths / 10, tenths % 10);
+            Error::new(code, format!("asked too often; try again in {seconds}.{tenth} s"))
         }
         Refusal::WrongToken => Error::new(code, "that is not the token of this port"),
         Refusal::NoToken => Error::new(
