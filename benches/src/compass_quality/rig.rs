@@ -24,11 +24,11 @@ const MOST_BYTES: usize = 1 << 20;
 /// Longest wait for vectors.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What engines are opened on.
+/// The ground that engines are opened on.
 pub struct Bed {
     /// The folder that theirs are below.
     pub below: PathBuf,
-    /// What makes vectors; `None` for words alone.
+    /// The maker of vectors; `None` for words alone.
     pub embedder: Option<Arc<dyn Embedder>>,
 }
 

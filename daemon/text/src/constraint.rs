@@ -95,7 +95,7 @@ const STATING: &[&str] = &["are", "for", "is", "remains", "says", "stands", "tha
 /// Words before a cue that may stand between it and a word that says whose it is.
 const MOST_BEFORE: usize = 3;
 
-/// What is looked for in the whole sentence, once: it may be long, and have many such words.
+/// Findings in the whole sentence, made once: it may be long, and have many such words.
 struct Whole<'s, 't> {
     all: &'s [Lexeme<'t>],
     is_past: OnceCell<bool>,

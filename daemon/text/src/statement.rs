@@ -19,7 +19,7 @@ const GROUPS: &[(&[&str], i32)] = &[
        "false", "full", "high", "loose", "lost", "low", "missing", "old", "slow", "stale", "stuck", "wrong"], 62),
     // Who tells it.
     (&["i", "me", "my", "our", "us", "we"], -68),
-    // Who is spoken to: a wish is over when it is done.
+    // The one who is spoken to: a wish is over when it is done.
     (&["please", "you", "your"], -237),
 ];
 

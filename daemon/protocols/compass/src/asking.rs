@@ -16,14 +16,14 @@ const PAUSES: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(1
 /// After a call that failed nobody asks for this time: all would wait for the same.
 pub(crate) const REST: Duration = Duration::from_secs(30);
 
-/// What an answer says with the tokens in and out that are paid for, or what is wrong with it.
+/// The words of an answer with the tokens in and out that are paid for, or its fault.
 pub(crate) type Reading<R> = Result<(<R as Request>::Said, (u64, u64)), <R as Request>::Unusable>;
 
 /// Something that a server of models is asked.
 pub(crate) trait Request: Sized {
-    /// What it says.
+    /// The content of an answer.
     type Said;
-    /// Why an answer is none.
+    /// The fault of an answer that is none.
     type Unusable: fmt::Display;
     /// The path below the server's.
     const PATH: &'static str;
@@ -49,7 +49,7 @@ pub(crate) trait Request: Sized {
     }
 }
 
-/// How long a caller waits.
+/// The time for which a caller waits.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Patience {
     /// For one try.
@@ -85,7 +85,7 @@ pub(crate) struct Answer<T> {
     pub(crate) lost: u64,
 }
 
-/// Why a server says nothing.
+/// A server that says nothing.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Silent {
     pub(crate) message: String,

@@ -76,7 +76,7 @@ struct Part {
     section: Section,
     worth: Worth,
     text: String,
-    /// What may take the place of the text before the part is cut.
+    /// A shorter text that takes its place before the part is cut.
     short: Option<String>,
     is_cut: bool,
 }

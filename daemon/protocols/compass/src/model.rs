@@ -43,7 +43,7 @@ pub(crate) enum Wish {
     Required,
 }
 
-/// What an answer was ranked by, as `meta.similarity` tells it.
+/// The measure that an answer was ranked by, as `meta.similarity` tells it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Similarity {
     Words,
@@ -67,7 +67,7 @@ pub(crate) struct Use {
     pub(crate) cost: Cell<u64>,
     /// It was wanted and there, and something else stands in its place.
     pub(crate) is_missed: Cell<bool>,
-    /// What an answer was ranked by, where vectors are made.
+    /// The measure that an answer was ranked by, where vectors are made.
     pub(crate) similarity: Cell<Option<Similarity>>,
     /// The last summary: a call that is worked out again does not ask and pay again.
     pub(crate) last: RefCell<Option<(Vec<Source>, Compressed)>>,

@@ -27,7 +27,7 @@ impl For {
     }
 }
 
-/// Why there is no answer.
+/// The reason for which there is no answer.
 #[derive(Debug)]
 pub(crate) enum NoAnswer {
     /// The money of the month is used up.

@@ -75,7 +75,7 @@ struct Blank {
     whom: Option<For>,
 }
 
-/// What waits, and how far the thread came.
+/// The memories that wait, and the state of the thread.
 #[derive(Default)]
 struct Work {
     waiting: VecDeque<Due>,
@@ -87,6 +87,8 @@ struct Work {
     suspects: Vec<Due>,
     /// Texts that are sent one by one, because a request with all of them was refused.
     singly: usize,
+    /// One of those was taken, so the server does not refuse everybody.
+    has_taken: bool,
     not_before: Option<Instant>,
     rest: Option<Duration>,
 }
@@ -206,6 +208,7 @@ impl Work {
         match made(shared, settings, maker, &blanks) {
             Ok(vectors) => match state_all(shared, maker, &blanks, &vectors) {
                 Ok(()) => {
+                    self.has_taken = self.singly > 1;
                     self.singly = self.singly.saturating_sub(1);
                     self.refused.extend(self.suspects.drain(..));
                     self.rest = None;
@@ -235,7 +238,7 @@ impl Work {
             return self.put_off(blanks, rest);
         }
         if blanks.len() > 1 {
-            self.singly = blanks.len();
+            (self.singly, self.has_taken) = (blanks.len(), false);
             self.put_off(blanks, Duration::ZERO);
             return true;
         }
@@ -247,7 +250,7 @@ impl Work {
 
     /// Returns the pause after a failure, twice as long as that before it.
     fn next_rest(&self) -> Duration {
-        self.rest.map_or(REST, |rest| (rest * 2).min(LONGEST_REST))
+        self.rest.map_or(REST, |rest| (rest * 2).clamp(REST, LONGEST_REST))
     }
 
     fn failed(&mut self, blanks: Vec<Blank>, why: &NoAnswer) -> bool {
@@ -264,7 +267,7 @@ impl Work {
         match silent.why {
             Why::Refused | Why::Unusable if blanks.len() > 1 => {
                 // One of them may be what the server does not take.
-                self.singly = blanks.len();
+                (self.singly, self.has_taken) = (blanks.len(), false);
                 self.put_off(blanks, REST)
             }
             Why::Unusable if self.singly == 0 => {
@@ -288,9 +291,13 @@ impl Work {
             self.rest_for(REST);
             return false;
         }
-        for due in self.suspects.drain(..).rev() {
-            self.waiting.push_front(due);
+        let suspects = std::mem::take(&mut self.suspects);
+        if std::mem::take(&mut self.has_taken) {
+            self.refused.extend(suspects);
+            self.rest_for(REST);
+            return false;
         }
+        suspects.into_iter().rev().for_each(|due| self.waiting.push_front(due));
         self.rest_for(LONGEST_REST);
         false
     }
@@ -394,4 +401,44 @@ fn state_one(
     };
     store.change(batch, kept, &state, &shape)?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn blank(id: &str) -> Vec<Blank> {
+        let due = ("default".to_owned(), id.to_owned());
+        vec![Blank { due, text: id.to_owned(), hash: id.to_owned(), whom: None }]
+    }
+
+    fn ids(all: impl IntoIterator<Item = Due>) -> Vec<String> {
+        all.into_iter().map(|(_, id)| id).collect()
+    }
+
+    #[test]
+    fn a_server_that_refuses_everybody_leaves_nobody_without_a_vector() {
+        let mut work = Work { singly: 2, ..Work::default() };
+        work.suspect(blank("a"));
+        work.suspect(blank("b"));
+        assert_eq!(ids(work.waiting), ["a", "b"]);
+        assert!(work.refused.is_empty());
+        assert_eq!(work.rest, Some(LONGEST_REST));
+    }
+
+    #[test]
+    fn what_is_refused_while_others_are_taken_goes_without() {
+        let mut work = Work { singly: 1, has_taken: true, ..Work::default() };
+        work.suspect(blank("a"));
+        assert_eq!(ids(work.refused), ["a"]);
+        assert!(work.waiting.is_empty());
+    }
+
+    #[test]
+    fn no_failure_is_followed_by_another_try_at_once() {
+        let work = Work { rest: Some(Duration::ZERO), ..Work::default() };
+        assert_eq!(work.next_rest(), REST);
+        let work = Work { rest: Some(LONGEST_REST), ..Work::default() };
+        assert_eq!(work.next_rest(), LONGEST_REST);
+    }
 }

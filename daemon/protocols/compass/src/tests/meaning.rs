@@ -17,7 +17,7 @@ fn meaning(text: &str) -> [f32; 3] {
     MEANINGS.map(|words| if says(words) { 1.0 } else { 0.05 })
 }
 
-/// What the engine makes vectors with.
+/// The embedder of the engine.
 struct Synonyms(ModelName);
 
 impl Embedder for Synonyms {
@@ -36,7 +36,7 @@ impl Embedder for Synonyms {
 struct Server {
     /// The path and the texts of each request.
     asked: Mutex<Vec<(String, Vec<String>)>>,
-    /// What it answers instead of vectors.
+    /// The fault that it answers with instead of vectors.
     fault: Mutex<Option<Reached>>,
     /// It answers with what are no vectors.
     is_broken: Mutex<bool>,
