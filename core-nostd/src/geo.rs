@@ -81,6 +81,16 @@ impl GeoPoint {
         }
     }
 
+    /// The point with these coordinates: latitude, longitude and perhaps altitude, as [`GeoPoint::new`] takes them. `None` if
+    /// there are fewer or more, or if they are no point on the earth.
+    pub fn from_coordinates(coordinates: &[f64]) -> Option<GeoPoint> {
+        match *coordinates {
+            [lat, lon] => GeoPoint::new(lat, lon, None).ok(),
+            [lat, lon, alt] => GeoPoint::new(lat, lon, Some(alt)).ok(),
+            _ => None,
+        }
+    }
+
     /// Latitude in degrees, north positive, in [−90, 90].
     pub const fn lat(&self) -> f64 {
         self.lat
@@ -190,6 +200,14 @@ mod tests {
     #[track_caller]
     fn assert_near(got: f64, expected: f64, tolerance: f64) {
         assert!((got - expected).abs() <= tolerance, "{got} is not {expected} ± {tolerance}");
+    }
+
+    #[test]
+    fn a_place_on_the_earth_is_read_from_two_or_three_numbers() {
+        let of = GeoPoint::from_coordinates;
+        assert_eq!(of(&[47.4, 8.5]), GeoPoint::new(47.4, 8.5, None).ok());
+        assert_eq!(of(&[47.4, 8.5, 400.0]), GeoPoint::new(47.4, 8.5, Some(400.0)).ok());
+        assert_eq!((of(&[47.4]), of(&[1.0; 4]), of(&[90.1, 0.0])), (None, None, None));
     }
 
     #[test]

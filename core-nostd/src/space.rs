@@ -63,6 +63,15 @@ pub enum Center {
 }
 
 impl Center {
+    /// The centre with these coordinates, x, y and perhaps z; `None` if there are fewer or more.
+    pub const fn from_coordinates(coordinates: &[f64]) -> Option<Center> {
+        match *coordinates {
+            [x, y] => Some(Center::Plane { x, y }),
+            [x, y, z] => Some(Center::Space { x, y, z }),
+            _ => None,
+        }
+    }
+
     /// Distance in metres from here to `point`, in the plane ([`plane_distance`]) or in space
     /// ([`distance`]).
     pub fn distance_to(&self, point: &Point3<f64>) -> f64 {
@@ -83,6 +92,12 @@ pub struct Aabb {
 }
 
 impl Aabb {
+    /// The box of six coordinates, x0, y0, z0 and x1, y1, z1; `None` if there are fewer or more.
+    pub fn from_coordinates(coordinates: &[f64]) -> Option<Aabb> {
+        let &[x0, y0, z0, x1, y1, z1] = coordinates else { return None };
+        Some(Aabb::new([x0, y0, z0].into(), [x1, y1, z1].into()))
+    }
+
     /// The box spanned by two opposite corners, in either order and on each axis separately.
     ///
     /// An infinite coordinate leaves that side open. A NaN coordinate makes a box that contains
@@ -154,6 +169,20 @@ mod tests {
 
     fn p(x: f64, y: f64, z: f64) -> Point3<f64> {
         Point3::new(x, y, z)
+    }
+
+    #[test]
+    fn a_place_has_as_many_coordinates_as_it_needs() {
+        let of = Center::from_coordinates;
+        assert_eq!(of(&[1.0, 2.0]), Some(Center::Plane { x: 1.0, y: 2.0 }));
+        assert_eq!(of(&[1.0, 2.0, 3.0]), Some(Center::Space { x: 1.0, y: 2.0, z: 3.0 }));
+        assert_eq!((of(&[]), of(&[1.0]), of(&[1.0; 4])), (None, None, None));
+        let within = Aabb::from_coordinates(&[4.0, 1.0, 0.0, -1.0, 2.0, 9.0]).unwrap();
+        assert_eq!((within.min, within.max), ([-1.0, 1.0, 0.0].into(), [4.0, 2.0, 9.0].into()));
+        assert_eq!(
+            (Aabb::from_coordinates(&[0.0; 5]), Aabb::from_coordinates(&[0.0; 7])),
+            (None, None)
+        );
     }
 
     #[test]

@@ -85,16 +85,25 @@ impl Engine {
         }
     }
 
-    /// Makes a change and waits for its receipt.
+    /// Makes a change of the daemon's own and waits for its receipt. It takes no room in the queue.
     ///
     /// # Errors
     /// As [`Engine::submit`] replies.
     pub fn execute(&self, change: Change) -> Result<Receipt, Error> {
+        self.execute_counted(change, 0)
+    }
+
+    /// Makes a change and waits for its receipt. The queue counts its bytes meanwhile, as [`Engine::submit`] does.
+    ///
+    /// # Errors
+    /// As [`Engine::submit`] replies.
+    pub fn execute_counted(&self, change: Change, bytes: usize) -> Result<Receipt, Error> {
         let (sender, receiver) = crossbeam_channel::bounded(1);
         let reply = Box::new(move |result| {
+            // Whoever asked waits for it.
             let _ = sender.send(result);
         });
-        self.submit(change, 0, reply);
+        self.submit(change, bytes, reply);
         receiver.recv().unwrap_or_else(|_| Err(unanswered()))
     }
 

@@ -201,8 +201,7 @@ impl Proposer for Places {
     }
 
     fn applies(&self, query: &Query) -> bool {
-        let has_center = query.near.is_some() || query.geo.is_some();
-        query.within.is_some() || (query.radius.is_some() && has_center)
+        query.within.is_some() || (query.radius.is_some() && query.has_center())
     }
 
     fn propose(

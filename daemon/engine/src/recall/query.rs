@@ -284,6 +284,11 @@ impl Query {
         self.frame.as_deref().unwrap_or(DEFAULT_FRAME)
     }
 
+    /// Returns true if there is a place to measure from, which a radius and an order by distance need.
+    pub fn has_center(&self) -> bool {
+        self.near.is_some() || self.geo.is_some()
+    }
+
     /// Returns true if there are words to rank by.
     pub fn has_words(&self) -> bool {
         self.text.as_ref().is_some_and(Question::ranks)

@@ -44,10 +44,17 @@ pub enum Change {
 
 impl Change {
     /// Makes every resource of a [`Change::Remember`] subject to a condition: all of them meet it, or nothing
-    /// is written. Conditions that differ go into [`Prepared::precondition`] one by one. Other changes have none.
-    pub fn only_if(mut self, precondition: Precondition) -> Self {
+    /// is written. Other changes have no conditions.
+    pub fn only_if(self, precondition: Precondition) -> Self {
+        self.only_if_each(|_| precondition)
+    }
+
+    /// The same with a condition for each resource, by its name.
+    pub fn only_if_each(mut self, condition: impl Fn(&Ref) -> Precondition) -> Self {
         if let Self::Remember(prepared) = &mut self {
-            prepared.iter_mut().for_each(|item| item.precondition = precondition);
+            for item in prepared {
+                item.precondition = condition(&item.resource.reference());
+            }
         }
         self
     }

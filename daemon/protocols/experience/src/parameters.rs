@@ -107,10 +107,9 @@ impl Vicinity {
             };
         };
         let wrong = |reason: &str| Err(Fault::new("", reason));
-        let near = match numbers(near).as_deref() {
-            Some(&[x, y]) => Center::Plane { x, y },
-            Some(&[x, y, z]) => Center::Space { x, y, z },
-            _ => return wrong("the parameter near is not x,y or x,y,z in metres"),
+        let near = numbers(near).and_then(|numbers| Center::from_coordinates(&numbers));
+        let Some(near) = near else {
+            return wrong("the parameter near is not x,y or x,y,z in metres");
         };
         let radius = match radius.map(finite) {
             None => RADIUS,

@@ -53,29 +53,21 @@ pub(crate) fn read(
         }
         match name {
             "near" => {
-                query.near = Some(match at.numbers()?[..] {
-                    [x, y] => Center::Plane { x, y },
-                    [x, y, z] => Center::Space { x, y, z },
-                    _ => return Err(at.expected("[x, y] or [x, y, z] in metres")),
-                });
+                let near = Center::from_coordinates(&at.numbers()?);
+                query.near =
+                    Some(near.ok_or_else(|| at.expected("[x, y] or [x, y, z] in metres"))?);
             }
             "frame" => query.frame = Some(at.text()?),
             "radius" => query.radius = Some(at.number(0.0, f64::MAX)?),
             "box" => {
-                let [x0, y0, z0, x1, y1, z1] = at.numbers()?[..] else {
-                    return Err(at.expected("six numbers: x0, y0, z0, x1, y1, z1"));
-                };
-                query.within = Some(Aabb::new([x0, y0, z0].into(), [x1, y1, z1].into()));
+                let within = Aabb::from_coordinates(&at.numbers()?);
+                let expected = || at.expected("six numbers: x0, y0, z0, x1, y1, z1");
+                query.within = Some(within.ok_or_else(expected)?);
             }
             "geo" => {
-                let (lat, lon, alt) = match at.numbers()?[..] {
-                    [lat, lon] => (lat, lon, None),
-                    [lat, lon, alt] => (lat, lon, Some(alt)),
-                    _ => return Err(at.expected("[lat, lon] or [lat, lon, alt]")),
-                };
-                let point = GeoPoint::new(lat, lon, alt);
-                query.geo =
-                    Some(point.map_err(|_| at.expected("a point on the earth, in degrees"))?);
+                let point = GeoPoint::from_coordinates(&at.numbers()?);
+                let expected = "[lat, lon] or [lat, lon, alt]: a point on the earth, in degrees";
+                query.geo = Some(point.ok_or_else(|| at.expected(expected))?);
             }
             "from" => from = Bound::Included(at.instant()?),
             "to" => to = Bound::Included(at.instant()?),
@@ -91,7 +83,7 @@ pub(crate) fn read(
             _ => return Err(at.expected("a filter that is served here")),
         }
     }
-    if query.radius.is_some() && query.near.is_none() && query.geo.is_none() {
+    if query.radius.is_some() && !query.has_center() {
         return Err(Failure::invalid(path, "`radius` needs `near` or `geo` to be around"));
     }
     if (from, to) != (Bound::Unbounded, Bound::Unbounded) {

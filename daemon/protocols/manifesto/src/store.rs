@@ -183,12 +183,11 @@ impl Manifesto {
             resources.push(episode::of_tenant(&tenant));
         }
         resources.push(episode::of_world(&put.name, &tenant, world, is_known));
-        let (mut change, bytes) = self.prepared(resources)?;
-        if let Change::Remember(prepared) = &mut change
-            && let Some(world) = prepared.last_mut()
-        {
-            world.precondition = Precondition::Absent;
-        }
+        let (change, bytes) = self.prepared(resources)?;
+        let change = change.only_if_each(|name| match *name == put.name {
+            true => Precondition::Absent,
+            false => Precondition::None,
+        });
         Ok(Step::Change(change, bytes))
     }
 

@@ -5,7 +5,7 @@ use omir_core::instant::Timestamp;
 use omir_core::model::{Entity, Label, Resource};
 use omir_core::reference::Ref;
 use omir_core::value::Value;
-use omird_engine::{Change, Code, Effect, Encoding, Engine, Precondition, Receipt};
+use omird_engine::{Code, Effect, Encoding, Precondition, Receipt};
 
 use super::{Kept, Shape, Store, encode, shape};
 use crate::failure::Failure;
@@ -143,15 +143,11 @@ impl Store {
         let values = entities.into_iter().map(|(_, value)| value);
         let values: Value = values.chain(records.into_iter().map(|(_, value, _)| value)).collect();
         let bytes = cbor::to_vec(&values);
-        let mut change = self.engine().prepare(&bytes, Encoding::Cbor, None)?;
-        if let Change::Remember(prepared) = &mut change {
-            for item in prepared {
-                let name = item.resource.reference();
-                let condition = conditions.iter().find(|(known, _)| *known == name);
-                item.precondition = condition.map_or(Precondition::None, |(_, one)| *one);
-            }
-        }
-        match made(self.engine(), change, bytes.len()) {
+        let change = self.engine().prepare(&bytes, Encoding::Cbor, None)?.only_if_each(|name| {
+            let condition = conditions.iter().find(|(known, _)| known == name);
+            condition.map_or(Precondition::None, |(_, one)| *one)
+        });
+        match self.engine().execute_counted(change, bytes.len()) {
             Ok(receipt) => Ok(Written { receipt }),
             Err(error) if error.code == Code::Conflict => Err(Failure::race(error.message)),
             Err(error) => Err(error.into()),
@@ -162,14 +158,6 @@ impl Store {
     pub(crate) fn stamp(at: Timestamp) -> String {
         at.writable().to_string()
     }
-}
-
-/// Makes a change and waits for its receipt. The queue counts its bytes, as those of any other request.
-fn made(engine: &Engine, change: Change, bytes: usize) -> Result<Receipt, omird_engine::Error> {
-    let (tell, told) = std::sync::mpsc::sync_channel(1);
-    // Whoever waits takes the one answer; it never blocks.
-    engine.submit(change, bytes, Box::new(move |ended| drop(tell.send(ended))));
-    told.recv().unwrap_or_else(|_| Err(omird_engine::unanswered()))
 }
 
 /// Works a change out, and again where somebody else was faster.

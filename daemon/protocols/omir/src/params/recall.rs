@@ -112,10 +112,10 @@ pub(crate) fn parse_of(
                 query.radius = Some(radius);
             }
             "box" => {
-                let [x0, y0, z0, x1, y1, z1] = numbers(name, value)?[..] else {
-                    return Err(Error::query(name, "expected six numbers: x0,y0,z0,x1,y1,z1"));
-                };
-                query.within = Some(Aabb::new([x0, y0, z0].into(), [x1, y1, z1].into()));
+                let within = Aabb::from_coordinates(&numbers(name, value)?);
+                query.within = Some(within.ok_or_else(|| {
+                    Error::query(name, "expected six numbers: x0,y0,z0,x1,y1,z1")
+                })?);
             }
             "geo" => query.geo = Some(geo(name, value)?),
             "_time" => {
@@ -166,10 +166,10 @@ pub(crate) fn parse_of(
     if let Some(vector) = vector {
         query.vector = Some(QueryVector::stated(model, vector));
     }
-    if query.radius.is_some() && query.near.is_none() && query.geo.is_none() {
+    if query.radius.is_some() && !query.has_center() {
         return Err(Error::query("radius", "needs `near` or `geo` to be around"));
     }
-    if query.order == Order::Distance && query.near.is_none() && query.geo.is_none() {
+    if query.order == Order::Distance && !query.has_center() {
         return Err(Error::query("order", "`distance` needs `near` or `geo` to be from"));
     }
     Ok(query)
@@ -254,22 +254,15 @@ fn is_near(a: &str, b: &str) -> bool {
 }
 
 fn center(name: &str, value: &str) -> Result<Center, Error> {
-    match numbers(name, value)?[..] {
-        [x, y] => Ok(Center::Plane { x, y }),
-        [x, y, z] => Ok(Center::Space { x, y, z }),
-        _ => Err(Error::query(name, "expected two or three numbers: x,y or x,y,z in metres")),
-    }
+    Center::from_coordinates(&numbers(name, value)?)
+        .ok_or_else(|| Error::query(name, "expected two or three numbers: x,y or x,y,z in metres"))
 }
 
 fn geo(name: &str, value: &str) -> Result<GeoPoint, Error> {
-    let expected = "expected lat,lon or lat,lon,alt: degrees (latitude first) and metres";
-    let (lat, lon, alt) = match numbers(name, value)?[..] {
-        [lat, lon] => (lat, lon, None),
-        [lat, lon, alt] => (lat, lon, Some(alt)),
-        _ => return Err(Error::query(name, expected)),
-    };
-    GeoPoint::new(lat, lon, alt)
-        .map_err(|_| Error::query(name, format!("{value:?} is no point on the earth; {expected}")))
+    GeoPoint::from_coordinates(&numbers(name, value)?).ok_or_else(|| {
+        let expected = "expected lat,lon or lat,lon,alt: degrees (latitude first) and metres";
+        Error::query(name, format!("{value:?} is no point on the earth; {expected}"))
+    })
 }
 
 fn number(name: &str, value: &str) -> Result<f64, Error> {

@@ -26,7 +26,7 @@ impl Call<'_> {
             Some(name) => Order::by_name(name).unwrap_or_default(),
             None => Order::Score,
         };
-        if query.order == Order::Distance && query.near.is_none() {
+        if query.order == Order::Distance && !query.has_center() {
             return Err(Error::query("order", "`distance` needs x and y to be from"));
         }
         self.pages(query)
@@ -63,7 +63,7 @@ impl Call<'_> {
             include_expired: self.value("include_expired").and_then(Value::as_bool) == Some(true),
             ..Query::default()
         };
-        if query.radius.is_some() && query.near.is_none() {
+        if query.radius.is_some() && !query.has_center() {
             return Err(Error::query("radius_m", "needs x and y to be around"));
         }
         query.include_intentions =
