@@ -16,6 +16,7 @@ async fn bad_input_is_named_and_tells_what_is_expected() {
     let rig = Rig::open().await;
     for (tool, arguments, path, expected) in [
         ("remember", json!({}), "/text", "is missing"),
+        ("remember", json!({"text": " "}), "/text", "is empty"),
         ("remember", json!({"text": "a", "x": 1}), "/y", "a place has x and y"),
         ("remember", json!({"text": "a", "frame": "map"}), "/frame", "needs x and y"),
         ("remember", json!({"text": "a", "entities": ["cup"]}), "/entities", "no reference"),
@@ -34,6 +35,7 @@ async fn bad_input_is_named_and_tells_what_is_expected() {
             "none of",
         ),
         ("recall", json!({"qery": "cup"}), "/qery", "known are query, x"),
+        ("recall", json!({"entity": "MemoryRecord/a"}), "/entity", "no Entity/<id>"),
         ("recall", json!({"radius_m": 1}), "/radius_m", "needs x and y"),
         ("recall", json!({"order": "distance"}), "/order", "needs x and y"),
         ("recall", json!({"since": "yesterday"}), "/since", "7d"),

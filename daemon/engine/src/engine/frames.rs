@@ -5,6 +5,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use omir_core::instant::Timestamp;
+use omir_core::reference::ResourceType;
 use omir_core::spatial::SpatialPose;
 
 use crate::engine::Engine;
@@ -22,6 +23,11 @@ impl Engine {
 
     /// The query in the frame that memories lie in.
     pub(crate) fn placed<'q>(&self, query: &'q Query) -> Result<Cow<'q, Query>, Error> {
+        // Only entities are mentioned and related (R1), so any other name would pass for "nothing found".
+        if let Some(other) = query.entities.iter().find(|name| name.kind != ResourceType::Entity) {
+            let message = format!("{other} is no Entity/<id>, and only entities are mentioned");
+            return Err(Error::query("entity", message));
+        }
         let framed = self.framed(query);
         let placed = self.moved(&framed)?.map_or(framed, Cow::Owned);
         if placed.before.is_none() && placed.after.is_none() {

@@ -290,6 +290,7 @@ mod tests {
     use omir_core::value::Value;
 
     use super::*;
+    use crate::error::Code;
     use crate::ingest::request::Encoding;
     use crate::testing::parts;
     use crate::write::command::Change;
@@ -308,6 +309,23 @@ mod tests {
             put(&engine, &text);
         }
         engine
+    }
+
+    #[test]
+    fn what_is_never_mentioned_is_refused_instead_of_not_found() {
+        let dir = tempfile::tempdir().unwrap();
+        let engine = filled(dir.path());
+        let of = |name: &str| Query { entities: vec![name.parse().unwrap()], ..Query::default() };
+        assert_eq!(engine.recall(&of("Entity/cup")).unwrap().total, 0);
+        for refused in ["MemoryRecord/m1", "Episode/m1", "Relationship/m1"] {
+            let error = engine.recall(&of(refused)).unwrap_err();
+            assert_eq!(
+                (error.code, error.path.as_str()),
+                (Code::InvalidQuery, "/entity"),
+                "{refused}"
+            );
+            assert!(error.message.contains("Entity/<id>"), "{error}");
+        }
     }
 
     #[test]

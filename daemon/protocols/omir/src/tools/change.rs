@@ -104,22 +104,25 @@ impl Call<'_> {
             }
         }
         let created: Vec<String> = resources.iter().map(omir_core::words::name).collect();
-        let of_entities = resources.len();
         resources.push(self.record(entities)?);
         let bytes = json::to_string(&Value::Array(resources)).into_bytes();
-        let mut change = engine.prepare(&bytes, Encoding::Json, None)?;
-        if let Change::Remember(prepared) = &mut change {
-            for entity in prepared.iter_mut().take(of_entities) {
-                entity.precondition = Precondition::Absent;
-            }
-        }
+        let change = engine.prepare(&bytes, Encoding::Json, None)?;
+        let is_created = |name: &Ref| created.contains(&name.to_string());
+        let change = change.only_if_each(|name| match is_created(name) {
+            true => Precondition::Absent,
+            false => Precondition::None,
+        });
         Ok((change, created))
     }
 
     fn record(&self, entities: &[Ref]) -> Result<Value, Error> {
         let mut map = Map::new();
         map.insert("resourceType", ResourceType::MemoryRecord.as_str());
-        map.insert("content", self.text("text").unwrap_or_default());
+        let text = self.text("text").unwrap_or_default();
+        if text.trim().is_empty() {
+            return Err(Error::query("text", "is empty: say what is to be remembered"));
+        }
+        map.insert("content", text);
         for (from, to) in [("event_time", "eventTime"), ("valid_until", "validUntil")] {
             if let Some(text) = self.text(from) {
                 let read = text.parse::<Instant>();
@@ -221,14 +224,8 @@ impl Call<'_> {
 
     /// Makes a change and waits until it is as durable as the settings promise.
     fn change(&self, admitted: &mut Admitted, change: Change) -> Result<Receipt, Error> {
-        let (tell, told) = crossbeam_channel::bounded(1);
-        let reply = Box::new(move |receipt| {
-            // Whoever asked waits for it.
-            let _ = tell.send(receipt);
-        });
         admitted.touched(asked_for(&change));
-        self.omir.engine.submit(change, admitted.bytes(), reply);
-        let receipt = told.recv().unwrap_or_else(|_| Err(omird_engine::unanswered()))?;
+        let receipt = self.omir.engine.execute_counted(change, admitted.bytes())?;
         admitted.note_receipt(&receipt);
         Ok(receipt)
     }
