@@ -13,8 +13,8 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use crate::http::client::{Address, Connection};
-use crate::machine::Machine;
-use crate::process::{self, Process};
+use crate::owned::Owned;
+use crate::process::Process;
 use crate::samples::Samples;
 use crate::{Result, machine};
 
@@ -58,19 +58,12 @@ struct Measured {
 /// # Errors
 /// If a process, the disk or the network fails, or an agent cannot register.
 pub fn run(options: &Options) -> Result<()> {
-    let folder = tempfile::tempdir_in(&options.data)?;
-    let machine = Machine::ask(folder.path())?;
-    let data = folder.path().join("data");
-    let endpoint = process::free_endpoint()?;
-    let daemon = Process::daemon_with(&data, &endpoint, "127.0.0.1:0", None)?;
-    let host = daemon.http().ok_or("the daemon says no address of HTTP")?;
-    let local = std::fs::read_to_string(data.join("keys/local.token"))?;
-    let address = Address::new(host, Some(local.trim())).json();
+    let Owned { daemon, machine, owner: address, .. } = &Owned::open(&options.data)?;
     println!("{machine}");
 
-    let listener = listen(&address, "listener")?;
+    let listener = listen(address, "listener")?;
     // Held, and never read.
-    let _sleeper = listen(&address, "sleeper")?;
+    let _sleeper = listen(address, "sleeper")?;
     let heard: Mutex<HashMap<String, Instant>> = Mutex::default();
     let measured: Mutex<Measured> = Mutex::default();
     let before = daemon.cpu()?;
@@ -80,7 +73,7 @@ pub fn run(options: &Options) -> Result<()> {
         scope.spawn(|| hear(stream, &heard));
         let recording: Vec<_> = (0..options.agents)
             .map(|at| {
-                let (address, measured) = (&address, &measured);
+                let measured = &measured;
                 scope.spawn(move || {
                     if let Err(error) = agent(options, address, at, began, measured) {
                         measured.lock().refused.push(error.to_string());

@@ -9,8 +9,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::http::client::{Address, Connection};
-use crate::machine::Machine;
-use crate::process::{self, Process};
+use crate::owned::Owned;
 use crate::samples::Samples;
 use crate::{Result, machine};
 
@@ -56,16 +55,10 @@ pub struct Options {
 /// # Errors
 /// If a process, the disk or the network fails, or a request is refused.
 pub fn run(options: &Options) -> Result<()> {
-    let folder = tempfile::tempdir_in(&options.data)?;
-    let machine = Machine::ask(folder.path())?;
-    let data = folder.path().join("data");
-    let endpoint = process::free_endpoint()?;
-    let daemon = Process::daemon_with(&data, &endpoint, "127.0.0.1:0", None)?;
-    let host = daemon.http().ok_or("the daemon says no address of HTTP")?;
-    let local = std::fs::read_to_string(data.join("keys/local.token"))?;
-    let owner = Address::new(host, Some(local.trim())).json();
+    let owned = Owned::open(&options.data)?;
+    let Owned { daemon, machine, owner, .. } = &owned;
     let agents: Vec<Address> =
-        (0..options.agents.max(1)).map(|at| agent(&owner, host, at)).collect::<Result<_>>()?;
+        (0..options.agents.max(1)).map(|at| agent(&owned, at)).collect::<Result<_>>()?;
     println!("{machine}");
     let began = Instant::now();
     for (at, address) in agents.iter().enumerate() {
@@ -79,7 +72,7 @@ pub fn run(options: &Options) -> Result<()> {
         all as f64 / took,
         daemon.memory()?.resident as f64 / f64::from(1 << 20)
     );
-    alone(&owner, &agents[0], options)?;
+    alone(owner, &agents[0], options)?;
     if agents.len() > 1 {
         together(&agents, options)?;
     }
@@ -88,17 +81,11 @@ pub fn run(options: &Options) -> Result<()> {
 }
 
 /// Makes an agent with a token of its own, whose rate does not matter.
-fn agent(owner: &Address, host: &str, at: u64) -> Result<Address> {
-    let asked = json!({
+fn agent(owned: &Owned, at: u64) -> Result<Address> {
+    owned.client(&json!({
         "name": format!("agent{at}"), "scopes": ["compass:agent"], "agents": [format!("agent{at}")],
         "rate": 1_000_000
-    });
-    let asked = asked.to_string();
-    let answer =
-        Connection::open(owner)?.ask("POST", "/access/v1/tokens", Some(asked.as_bytes()))?;
-    let answer: Value = serde_json::from_slice(&answer)?;
-    let token = answer["token"].as_str().ok_or("there is no token in the answer")?;
-    Ok(Address::new(host, Some(token)).json())
+    }))
 }
 
 /// Asks one method; the result.

@@ -7,10 +7,10 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use parking_lot::{Mutex, MutexGuard};
+use serde_json::json;
 
 use crate::http::client::{Address, Connection};
-use crate::machine::Machine;
-use crate::process::{self, Process};
+use crate::owned::Owned;
 use crate::samples::Samples;
 use crate::{Result, machine};
 
@@ -56,16 +56,8 @@ struct Measured {
 /// # Errors
 /// If a process, the disk or the network fails, a request is refused, or a service level is missed.
 pub fn run(options: &Options) -> Result<()> {
-    let folder = tempfile::tempdir_in(&options.data)?;
-    let machine = Machine::ask(folder.path())?;
-    let data = folder.path().join("data");
-    let endpoint = process::free_endpoint()?;
-    let daemon = Process::daemon_with(&data, &endpoint, "127.0.0.1:0", None)?;
-    let host = daemon.http().ok_or("the daemon says no address of HTTP")?;
-    let local = std::fs::read_to_string(data.join("keys/local.token"))?;
-    let admin = Address::new(host, Some(local.trim())).json();
-    let keys: Vec<Address> =
-        (0..options.keys).map(|at| key(&admin, host, at)).collect::<Result<_>>()?;
+    let owned = Owned::open(&options.data)?;
+    let keys: Vec<Address> = (0..options.keys).map(|at| key(&owned, at)).collect::<Result<_>>()?;
     fill(&keys, options.size)?;
 
     let measured = Mutex::new(Measured::default());
@@ -83,7 +75,7 @@ pub fn run(options: &Options) -> Result<()> {
     let took = began.elapsed();
     let measured = measured.into_inner();
     let count = measured.records.len() + measured.hints.len();
-    println!("{machine} and {:.1} at the end", machine::load());
+    println!("{} and {:.1} at the end", owned.machine, machine::load());
     println!(
         "{} experiences; {:.0} requests a second for {:.0} s, {} failed",
         options.size,
@@ -112,15 +104,11 @@ fn lock(measured: &Mutex<Measured>) -> MutexGuard<'_, Measured> {
 }
 
 /// Makes a key whose rates do not matter.
-fn key(admin: &Address, host: &str, at: u32) -> Result<Address> {
-    let asked = format!(
-        r#"{{"name":"key{at}","scopes":["experience:read","experience:write"],"rate":100000,"perHour":100000000}}"#
-    );
-    let answer =
-        Connection::open(admin)?.ask("POST", "/access/v1/tokens", Some(asked.as_bytes()))?;
-    let answer: serde_json::Value = serde_json::from_slice(&answer)?;
-    let token = answer["token"].as_str().ok_or("there is no token in the answer")?;
-    Ok(Address::new(host, Some(token)).json())
+fn key(owned: &Owned, at: u32) -> Result<Address> {
+    owned.client(&json!({
+        "name": format!("key{at}"), "scopes": ["experience:read", "experience:write"],
+        "rate": 100_000, "perHour": 100_000_000
+    }))
 }
 
 /// Records the experiences that are there before, all keys at once.

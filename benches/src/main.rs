@@ -19,6 +19,7 @@ mod meaning;
 mod measure;
 mod memory;
 mod options;
+mod owned;
 mod path;
 mod process;
 mod quality;
