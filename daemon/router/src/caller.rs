@@ -4,9 +4,8 @@ use std::sync::Arc;
 
 use super::method::{Method, Payload, Rate, Scope};
 use super::refusal::{Refusal, Remedy, Size};
+use super::tenant::DEFAULT_TENANT;
 
-/// The tenant of callers whose token names none. Names in the store that are made of a tenant hold it: it never changes.
-pub const DEFAULT_TENANT: &str = "default";
 /// The name of a caller whom nobody knows.
 const UNKNOWN: &str = "?";
 

@@ -21,6 +21,7 @@ mod model;
 mod parts;
 mod rate;
 mod refusal;
+mod tenant;
 #[doc(hidden)]
 pub mod testing;
 #[cfg(test)]
@@ -37,7 +38,7 @@ use parking_lot::Mutex;
 
 pub use self::admitted::Admitted;
 pub use self::audit::{AUDIT, AuditLine, MOST_NAMED, RequestOutcome, Sink, Touched, Weight};
-pub use self::caller::{Bounds, Caller, DEFAULT_TENANT, DecodedBounds, Scopes};
+pub use self::caller::{Bounds, Caller, DecodedBounds, Scopes};
 pub use self::exchange::{
     Announcement, Count, Denial, Denied, Description, ERROR, Exchange, Listener, Message, Reply,
     Response,
@@ -50,6 +51,7 @@ pub use self::parts::Parts;
 pub use self::rate::RateUsage;
 use self::rate::Rates;
 pub use self::refusal::{Refusal, Remedy, Size, Unauthenticated};
+pub use self::tenant::{DEFAULT_TENANT, store_key};
 pub use self::wording::{error_value, worded, worded_for};
 use omird_engine::{Engine, ImportPermit, NotAdmitted};
 

@@ -1,14 +1,11 @@
 //! Names in the store: an id of Akashik is any text, a name of omird is not, and tenants never meet.
 
 pub(crate) use omir_core::hex::encode as hex;
-use omir_core::reference::{Id, Ref, ResourceType, check_id};
-use omird_router::DEFAULT_TENANT;
+use omir_core::reference::{Id, Ref, ResourceType};
+use omird_router::store_key;
 use sha2::{Digest, Sha256};
 
 use crate::failure::Failure;
-
-/// Longest id that is a name as it is.
-const LONGEST: usize = 96;
 
 /// A kind of thing in the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,19 +50,10 @@ impl Sort {
 /// Returns the name of what has this id for this tenant.
 pub(crate) fn name(sort: Sort, tenant: &str, id: &str) -> Result<Ref, Failure> {
     let (prefix, of) = sort.parts();
-    let id = Id::new(format!("{prefix}{}", key(tenant, id)))
-        .map_err(|error| Failure::internal(error.to_string()))?;
+    let key = store_key(tenant, id, || hex(&digest(&[tenant.as_bytes(), id.as_bytes()])));
+    let id =
+        Id::new(format!("{prefix}{key}")).map_err(|error| Failure::internal(error.to_string()))?;
     Ok(Ref::new(of, id))
-}
-
-/// Returns the key of an id: the id itself where that can be a name and belongs to the default tenant. All others are hashed
-/// with their tenant; so is what looks like such a hash, so that nobody can choose an id that is another's key.
-fn key(tenant: &str, id: &str) -> String {
-    let is_hash = id.len() == 32 && id.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
-    if tenant == DEFAULT_TENANT && id.len() <= LONGEST && check_id(id).is_ok() && !is_hash {
-        return id.to_owned();
-    }
-    hex(&digest(&[tenant.as_bytes(), id.as_bytes()]))
 }
 
 /// Returns 128 bits of a digest of some parts.

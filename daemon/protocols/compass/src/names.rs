@@ -1,14 +1,11 @@
 //! Names in the store: an id of COMPASS is any text, a name of omird is not, and tenants never meet.
 
 use omir_core::hex;
-use omir_core::reference::{Id, Ref, ResourceType, check_id};
-use omird_router::DEFAULT_TENANT;
+use omir_core::reference::{Id, Ref, ResourceType};
+use omird_router::store_key;
 use sha2::{Digest, Sha256};
 
 use crate::failure::Failure;
-
-/// Longest id that is a name as it is: what stands before it must have room too.
-const LONGEST: usize = 96;
 
 /// A kind of thing in the store. Each has a prefix of its own, so that ids of two kinds never meet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -93,19 +90,9 @@ impl Sort {
 
 /// Returns the name of what has this id for this tenant.
 pub(crate) fn name(sort: Sort, tenant: &str, id: &str) -> Result<Ref, Failure> {
-    let text = format!("{}{}", sort.prefix(), key(tenant, id));
+    let text = format!("{}{}", sort.prefix(), store_key(tenant, id, || digest(tenant, id)));
     let id = Id::new(text).map_err(|error| Failure::internal(error.to_string()))?;
     Ok(Ref::new(sort.of_type(), id))
-}
-
-/// Returns the key of an id. It is the id itself where that can be a name and belongs to the default tenant. All others are
-/// hashed with their tenant; so is what looks like such a hash, so that nobody can choose an id that is another's key.
-fn key(tenant: &str, id: &str) -> String {
-    let is_hash = id.len() == 32 && id.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
-    if tenant == DEFAULT_TENANT && id.len() <= LONGEST && check_id(id).is_ok() && !is_hash {
-        return id.to_owned();
-    }
-    digest(tenant, id)
 }
 
 fn digest(tenant: &str, id: &str) -> String {
@@ -141,7 +128,7 @@ mod tests {
 
     #[test]
     fn ids_become_names() {
-        assert_eq!(of(DEFAULT_TENANT, "m-1"), "MemoryRecord/cr.m-1");
+        assert_eq!(of("default", "m-1"), "MemoryRecord/cr.m-1");
         assert_eq!(name(Sort::Agent, "default", "a1").unwrap().to_string(), "Entity/ca.a1");
         // SHA-256 of `default`, NUL, `küche`, by another program.
         assert_eq!(of("default", "küche"), "MemoryRecord/cr.70ca7d3e7f6200ded763b1e19b1eb3d7");
