@@ -78,15 +78,30 @@ pub(crate) struct Memory {
     pub(crate) successes: u32,
     #[serde(default)]
     pub(crate) success_uses: u32,
-    /// The version before the one that only added a vector. Whoever has seen it has seen all that a caller may change.
+    /// The versions that a caller cannot tell apart, because they differ by vectors alone: the first one, and the last.
     #[serde(default)]
-    pub(crate) vector_over: Option<u64>,
+    pub(crate) vector_since: Option<u64>,
+    #[serde(default)]
+    pub(crate) vector_at: Option<u64>,
 }
 
 impl Memory {
+    /// Returns the first of the versions that differ from the present one, `now`, by vectors alone. Whoever has seen it has
+    /// seen all that a caller may change.
+    fn seen_since(&self, now: u64) -> u64 {
+        // A change of anything else carries the two numbers along, and its version is not the one that they tell of.
+        self.vector_since.filter(|_| self.vector_at == Some(now)).unwrap_or(now)
+    }
+
     /// Returns true if a version is this one to a caller, where the record has the version `now`.
     pub(crate) fn is_as_in(&self, seen: u64, now: u64) -> bool {
-        seen == now || (self.vector_over == Some(seen) && seen.saturating_add(1) == now)
+        (self.seen_since(now)..=now).contains(&seen)
+    }
+
+    /// Returns the state of the next version, where that differs by its vector alone from the present one, `now`.
+    pub(crate) fn with_vector(&self, now: u64) -> Self {
+        let (since, at) = (self.seen_since(now), now.saturating_add(1));
+        Self { vector_since: Some(since), vector_at: Some(at), ..self.clone() }
     }
 }
 state!(Memory, "memory", memory_id);

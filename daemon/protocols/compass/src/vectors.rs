@@ -394,7 +394,7 @@ fn state_one(
     blank: &Blank,
     vector: &Vector,
 ) -> Result<(), Failure> {
-    let state = Memory { vector_over: Some(kept.version), ..kept.state.clone() };
+    let state = kept.state.with_vector(kept.version);
     let shape = Shape {
         vector: Some(maker.stated(vector.clone(), &blank.hash)),
         ..Shape::of(&kept.record)

@@ -212,6 +212,7 @@ fn memory_of(state: &Members<'_>) -> Result<Option<Memory>, DecodeError> {
         effectiveness: 0.0,
         successes: 0,
         success_uses: 0,
-        vector_over: None,
+        vector_since: None,
+        vector_at: None,
     }))
 }

@@ -33,21 +33,21 @@ impl Embedder for Synonyms {
 
 /// A server of models that knows some synonyms.
 #[derive(Default)]
-struct Server {
+pub(super) struct Server {
     /// The path and the texts of each request.
-    asked: Mutex<Vec<(String, Vec<String>)>>,
+    pub(super) asked: Mutex<Vec<(String, Vec<String>)>>,
     /// The fault that it answers with instead of vectors.
-    fault: Mutex<Option<Reached>>,
+    pub(super) fault: Mutex<Option<Reached>>,
     /// It answers with what are no vectors.
-    is_broken: Mutex<bool>,
+    pub(super) is_broken: Mutex<bool>,
 }
 
 impl Server {
-    fn texts(&self) -> Vec<String> {
+    pub(super) fn texts(&self) -> Vec<String> {
         self.asked.lock().unwrap().iter().flat_map(|(_, texts)| texts.clone()).collect()
     }
 
-    fn calls(&self) -> usize {
+    pub(super) fn calls(&self) -> usize {
         self.asked.lock().unwrap().len()
     }
 }
@@ -74,36 +74,36 @@ impl ModelClient for Server {
     }
 }
 
-fn settings() -> Settings {
+pub(super) fn settings() -> Settings {
     Settings { embedding_model: Some("made-up".to_owned()), ..Settings::default() }
 }
 
-fn beside(server: &Arc<Server>, settings: Settings) -> Rig {
+pub(super) fn beside(server: &Arc<Server>, settings: Settings) -> Rig {
     let mut rig = Rig::new();
     rig.compass = Compass::new(&rig.engine, settings, Some(server.clone()));
     rig
 }
 
 /// Ends the daemon without a word, and starts it again beside a server.
-fn restart(rig: &mut Rig, server: &Arc<Server>, settings: Settings) {
+pub(super) fn restart(rig: &mut Rig, server: &Arc<Server>, settings: Settings) {
     rig.restart();
     rig.compass = Compass::new(&rig.engine, settings, Some(server.clone()));
 }
 
-fn kept(rig: &Rig, id: &str) -> Kept<Memory> {
+pub(super) fn kept(rig: &Rig, id: &str) -> Kept<Memory> {
     let store = Store::new(&rig.engine, omird_router::DEFAULT_TENANT);
     store.get::<Memory>(Sort::Memory, id).unwrap().unwrap()
 }
 
 /// Returns the hashes of the texts of the vectors that a memory states.
-fn vectors_of(rig: &Rig, id: &str) -> Vec<String> {
+pub(super) fn vectors_of(rig: &Rig, id: &str) -> Vec<String> {
     let record = kept(rig, id).record;
     let stated = record.extension.iter().flatten().filter(|one| one.url == EMBEDDING_URL);
     let hash = |value: &Value| value.get(TEXT_HASH).and_then(Value::as_str).map(str::to_owned);
     stated.filter_map(|one| hash(one.value_json.as_ref()?)).collect()
 }
 
-fn wait_until(what: &str, is_so: impl Fn() -> bool) {
+pub(super) fn wait_until(what: &str, is_so: impl Fn() -> bool) {
     let began = Instant::now();
     while !is_so() {
         assert!(began.elapsed() < Duration::from_secs(30), "not in time: {what}");
@@ -111,21 +111,21 @@ fn wait_until(what: &str, is_so: impl Fn() -> bool) {
     }
 }
 
-fn remember(rig: &Rig, id: &str, content: &str) -> Value {
+pub(super) fn remember(rig: &Rig, id: &str, content: &str) -> Value {
     let params = format!(r#"{{"task_id":"t1","memory_id":"{id}","content":"{content}"}}"#);
     rig.ask("memory.store", &params)
 }
 
-fn found(rig: &Rig, query: &str) -> Value {
+pub(super) fn found(rig: &Rig, query: &str) -> Value {
     rig.ask("memory.retrieve", &format!(r#"{{"task_id":"t1","query":"{query}","touch":false}}"#))
 }
 
-fn ids(answer: &Value) -> Vec<&str> {
+pub(super) fn ids(answer: &Value) -> Vec<&str> {
     list(answer, "/memories").iter().map(|one| text(one, "/memory/memory_id")).collect()
 }
 
 /// Asks until the engine compares the vectors that memories state.
-fn found_by_meaning(rig: &Rig, query: &str, first: &str) -> Value {
+pub(super) fn found_by_meaning(rig: &Rig, query: &str, first: &str) -> Value {
     let answer = || found(rig, query);
     wait_until(query, || ids(&answer()).first() == Some(&first));
     answer()
@@ -192,7 +192,46 @@ fn a_vector_is_no_change_to_whoever_updates_a_memory() {
         now.len() == 1 && now != before
     });
     let answer = found_by_meaning(&rig, "charger", "m1");
-    assert!(list(&answer, "/memories").first().unwrap().pointer("/memory/vector_over").is_none());
+    let shown = list(&answer, "/memories").first().unwrap();
+    for hidden in ["vector_since", "vector_at"] {
+        assert!(shown.pointer(&format!("/memory/{hidden}")).is_none(), "{shown}");
+    }
+}
+
+#[test]
+fn any_number_of_vectors_is_no_change_and_a_change_between_them_is_one() {
+    let server = Arc::new(Server::default());
+    let rig = beside(&server, settings());
+    remember(&rig, "m1", "A red mug stands by the sink.");
+    remember(&rig, "m2", "Somebody locked the entrance.");
+    let both = |version| ["m1", "m2"].iter().all(|id| kept(&rig, id).version == version);
+    wait_until("vectors", || both(2));
+    for (name, version) in [("second", 3), ("third", 4)] {
+        let model = Some(name.to_owned());
+        rig.compass.reconfigure(Settings { embedding_model: model, ..settings() });
+        wait_until("vectors of another model", || both(version));
+    }
+    // Something else has changed, and a vector came after it.
+    let update = |id: &str, version: u64, relevance: f64| {
+        let params =
+            format!(r#"{{"memory_id":"{id}","version":{version},"relevance_score":{relevance}}}"#);
+        rig.response(&agent("a1"), "memory.update", &params)
+    };
+    assert_eq!(number(&update("m2", 4, 0.9), "/result/version"), 5.0);
+    let model = Some("fourth".to_owned());
+    rig.compass.reconfigure(Settings { embedding_model: model, ..settings() });
+    wait_until("vectors of another model", || {
+        kept(&rig, "m1").version == 5 && kept(&rig, "m2").version == 6
+    });
+    for seen in 1..=4 {
+        assert_eq!(code(&update("m2", seen, 0.1)), -32002, "{seen} is before the change");
+    }
+    assert_eq!(number(&update("m2", 5, 0.1), "/result/version"), 7.0);
+    assert_eq!(code(&update("m1", 6, 0.9)), -32002, "there is no such version yet");
+    assert_eq!(number(&update("m1", 1, 0.9), "/result/version"), 6.0);
+    for seen in 1..=5 {
+        assert_eq!(code(&update("m1", seen, 0.1)), -32002, "{seen} is before the change");
+    }
 }
 
 #[test]

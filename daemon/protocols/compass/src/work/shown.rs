@@ -27,7 +27,8 @@ pub(crate) fn memory(kept: &Kept<Memory>) -> Result<Map, Failure> {
         "effectiveness",
         "successes",
         "success_uses",
-        "vector_over",
+        "vector_since",
+        "vector_at",
         "trace_id",
         "stage_relevance_map",
     ];

@@ -318,7 +318,8 @@ fn encode(call: &Call<'_>, wanted: &Wanted, now: Timestamp) -> Memory {
         effectiveness: 0.0,
         successes: 0,
         success_uses: 0,
-        vector_over: None,
+        vector_since: None,
+        vector_at: None,
     }
 }
 
