@@ -9,6 +9,7 @@ mod learning;
 mod meaning;
 mod signals;
 mod stages;
+mod vectors;
 mod year;
 
 use std::path::Path;

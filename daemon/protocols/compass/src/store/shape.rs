@@ -9,6 +9,7 @@ use omir_core::number::Number;
 use omir_core::reference::{Id, Ref};
 use omir_core::spatial::SpatialPose;
 use omir_core::value::{Map, Value};
+use omird_embedding::EMBEDDING_URL;
 
 use crate::embedding::is_own;
 
@@ -84,9 +85,13 @@ impl Shape {
         if moves {
             record.decay.get_or_insert_default().anchored = Some(self.anchored);
         }
-        if self.content != before.content || self.vector.is_some() {
-            // Of what it says no more, or by a model of before.
-            record.extension.get_or_insert_default().retain(|one| !is_own(one));
+        let is_other = self.content != before.content;
+        if is_other || self.vector.is_some() {
+            // Whoever made a vector, it is of what the record said before; and of those made here one by a model of before goes.
+            let goes = |one: &Extension| {
+                if is_other { one.url == EMBEDDING_URL } else { is_own(one) }
+            };
+            record.extension.get_or_insert_default().retain(|one| !goes(one));
         }
         self.write(&mut record, state);
         // Where time has moved it, it stays.
