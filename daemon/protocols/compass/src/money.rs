@@ -1,8 +1,8 @@
 //! Money for models: a cap for each calendar month, which a power cut cannot lead past.
 //!
 //! Before anything is spent, a lease is written to the card: so much of the month's budget may be gone from now on. A start
-//! takes the whole lease for spent, because nobody knows how much of it was. Amounts are millionths of a dollar, so a price for
-//! a million tokens is a price in them for one.
+//! takes the whole lease for spent, because nobody knows how much of it was. So a lease is a small share of what is left of the
+//! budget: a start loses no more than that. Amounts are millionths of a dollar, so a price for a million tokens is a price in them for one.
 
 use omir_core::model::Tier;
 use omir_core::value::{Map, Value};
@@ -16,8 +16,11 @@ use crate::settings::Settings;
 use crate::state::Budget;
 use crate::store::{Batch, Kept, Shape, Store, retried};
 
-/// A dollar.
+/// A dollar, which a lease grows by at most, unless one request may cost more.
 const DOLLAR: u64 = 1_000_000;
+/// Parts of what is left of the budget, one of which a lease grows by. With more of them a start loses less, and the card is
+/// written to more often.
+const PARTS: u64 = 20;
 
 /// The month as it stands in memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,7 +71,7 @@ pub(crate) fn dollars(micros: u64) -> f64 {
 }
 
 impl Account {
-    /// Sets an amount aside, and leases as much as that needs, in whole dollars.
+    /// Sets an amount aside, and leases as much as that needs, or a small share of the budget where that is more.
     ///
     /// # Errors
     /// The budget has no room for it, or the lease could not be written.
@@ -86,8 +89,10 @@ impl Account {
             return Err(NotReserved::Capped);
         }
         if needed > month.leased {
-            // Not beyond the limit, though a part of a dollar may be left of it.
-            let leased = needed.div_ceil(DOLLAR).saturating_mul(DOLLAR).min(limit);
+            let gone = needed - amount;
+            let share = ((limit - gone) / PARTS).min(DOLLAR);
+            // No more than is left: a share is a part of that, and the amount has room, as was seen above.
+            let leased = gone + amount.max(share);
             let next = Month { leased, ..month.clone() };
             write(engine, &next).map_err(NotReserved::Failed)?;
             *month = next;
@@ -247,6 +252,46 @@ mod tests {
     }
 
     #[test]
+    fn a_start_loses_a_small_share_of_a_small_budget() {
+        let dir = tempfile::tempdir().unwrap();
+        let clock = TestClock::new();
+        let settings = settings(0.5);
+        let mut before = 0.0;
+        for start in 0..10 {
+            let engine = open(dir.path(), &clock);
+            let account = Account::default();
+            let lost = spent(&account, &engine, &settings) - before;
+            assert!(lost <= 0.5 / 20.0 + 0.001, "start {start} lost {lost} of half a dollar");
+            let reserved = account.reserve(&engine, &settings, 1_000).unwrap();
+            account.settle(&engine, &settings, reserved, 1_000);
+            before = spent(&account, &engine, &settings);
+            engine.stop();
+        }
+        assert!(before < 0.25, "{before} of half a dollar after ten starts");
+    }
+
+    #[test]
+    fn a_lease_is_not_written_for_each_request() {
+        let dir = tempfile::tempdir().unwrap();
+        let engine = open(dir.path(), &TestClock::new());
+        let (account, settings) = (Account::default(), settings(10.0));
+        let kept = || -> Kept<Budget> {
+            let store = Store::new(&engine, DEFAULT_TENANT);
+            store.get(Sort::Budget, "2026-06").unwrap().unwrap()
+        };
+        for _ in 0..400 {
+            let reserved = account.reserve(&engine, &settings, 1_000).unwrap();
+            account.settle(&engine, &settings, reserved, 1_000);
+        }
+        assert_eq!(kept().version, 1, "a twentieth of ten dollars is half a dollar");
+        // One that may cost more than a share leases what it needs.
+        let reserved = account.reserve(&engine, &settings, 5_000_000).unwrap();
+        account.settle(&engine, &settings, reserved, 0);
+        assert_eq!((kept().version, kept().state.leased_usd), (2, 5.4));
+        engine.stop();
+    }
+
+    #[test]
     fn what_is_spent_counts_once_and_the_alert_comes_once() {
         let dir = tempfile::tempdir().unwrap();
         let clock = TestClock::new();
@@ -270,8 +315,18 @@ mod tests {
         let engine = open(dir.path(), &clock);
         let account = Account::default();
         let shown = account.shown(&engine, &settings).unwrap();
-        assert_eq!(shown.get("spent_usd").and_then(Value::as_f64), Some(4.0));
+        assert_eq!(shown.get("spent_usd").and_then(Value::as_f64), Some(3.6));
         assert_eq!(shown.get("alert").and_then(Value::as_bool), Some(true));
+        assert_eq!(shown.get("capped").and_then(Value::as_bool), Some(false));
+        // All of what is left may be spent, and no more.
+        let spend = |amount| {
+            let reserved = account.reserve(&engine, &settings, amount)?;
+            account.settle(&engine, &settings, reserved, amount);
+            Ok::<_, NotReserved>(())
+        };
+        assert!(matches!(spend(400_001), Err(NotReserved::Capped)));
+        spend(400_000).unwrap();
+        let shown = account.shown(&engine, &settings).unwrap();
         assert_eq!(shown.get("capped").and_then(Value::as_bool), Some(true));
         // Another month.
         clock.advance(Duration::from_secs(32 * 86_400));
