@@ -20,8 +20,8 @@ use crate::settings::Settings;
 
 /// Most texts of one request.
 pub(crate) const MOST_TEXTS: usize = 32;
-/// Calls under way at a time: one for memories, the others for questions.
-pub(crate) const MOST_AT_ONCE: usize = 4;
+/// Questions under way at a time, and threads that wait for them.
+pub(crate) const MOST_QUESTIONS: usize = 4;
 /// Bytes of a text that count. Models take 8,192 tokens, and no text has more tokens than bytes.
 const MOST_BYTES: usize = 8191;
 /// The member that says which text a vector was made of.

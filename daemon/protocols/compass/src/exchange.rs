@@ -13,11 +13,12 @@ use omird_router::{
 };
 
 use crate::call::Call;
+use crate::embedding;
 use crate::failure::Failure;
 use crate::jsonrpc::{self, INVALID_REQUEST, RpcCall, RpcError};
 use crate::lookout;
 use crate::methods::{self, COMPASS, Entry, UNKNOWN};
-use crate::model::Use;
+use crate::model::{self, Use};
 use crate::money::dollars;
 use crate::names::uuid;
 use crate::params::Params;
@@ -34,8 +35,10 @@ use crate::who::{Conversation, Who};
 pub struct Compass {
     shared: Arc<Shared>,
     watch: Arc<Watch>,
-    /// Threads for calls that wait for a model, where there is one.
-    patient: Option<Arc<Patient>>,
+    /// Threads for calls that wait for a summary by a model, where there is one.
+    summaries: Option<Arc<Patient>>,
+    /// Threads for calls that wait for the vector of a question.
+    questions: Option<Arc<Patient>>,
 }
 
 impl Compass {
@@ -46,8 +49,11 @@ impl Compass {
         if shared.embedder().is_some() {
             vectors::start(&shared);
         }
-        let patient = shared.summarizer().map(|_| Arc::new(Patient::start()));
-        Self { shared, watch, patient }
+        let threads = |name: &str, threads| Arc::new(Patient::start(name, threads));
+        let summaries = shared.summarizer().map(|_| threads("omird-cp-model", model::MOST_AT_ONCE));
+        let questions =
+            shared.understander().map(|_| threads("omird-cp-ask", embedding::MOST_QUESTIONS));
+        Self { shared, watch, summaries, questions }
     }
 
     /// Takes other settings. Calls that are under way keep those that they began with.
@@ -169,9 +175,12 @@ impl Exchange for Compass {
             }
         };
         let embeds = self.shared.settings().embedding_model.is_some();
-        let asks_model = incoming.calls().any(|call| {
-            methods::may_ask_model(&call.method) || embeds && methods::may_rank(&call.method)
-        });
+        let has = |wanted: fn(&str) -> bool| incoming.calls().any(|call| wanted(&call.method));
+        let patient = if has(methods::may_ask_model) {
+            self.summaries.as_ref()
+        } else {
+            self.questions.as_ref().filter(|_| embeds && has(methods::may_rank))
+        };
         let trace = message.trace_id.or(message.request_id);
         let compass = self.clone();
         let work: Job = Box::new(move || {
@@ -182,7 +191,7 @@ impl Exchange for Compass {
                 None => Response::new(204, ""),
             });
         });
-        match self.patient.as_ref().filter(|_| asks_model) {
+        match patient {
             Some(patient) => patient.work(work),
             None => work(),
         }

@@ -1,4 +1,5 @@
-//! Threads for calls that wait for a model: seconds, where a thread of a transport is there for milliseconds.
+//! Threads for calls that wait for a model: seconds, where a thread of a transport is there for milliseconds. Calls that wait for a
+//! summary have threads of their own, so that no question waits for one.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
@@ -8,20 +9,20 @@ use parking_lot::Mutex;
 /// A call with all that it needs.
 pub(crate) type Job = Box<dyn FnOnce() + Send>;
 
-/// Threads, and calls that wait for one.
-const THREADS: usize = 2;
+/// Calls that wait for a thread.
 const MOST_WAITING: usize = 16;
 
 /// The threads. They end once this is dropped.
 pub(crate) struct Patient(SyncSender<Job>);
 
 impl Patient {
-    pub(crate) fn start() -> Self {
+    /// Starts so many threads of a name.
+    pub(crate) fn start(name: &str, threads: usize) -> Self {
         let (send, jobs) = sync_channel::<Job>(MOST_WAITING);
         let jobs = Arc::new(Mutex::new(jobs));
-        for _ in 0..THREADS {
+        for _ in 0..threads {
             let jobs = jobs.clone();
-            let thread = std::thread::Builder::new().name("omird-cp-model".into());
+            let thread = std::thread::Builder::new().name(name.into());
             if let Err(error) = thread.spawn(move || run(&jobs)) {
                 tracing::error!(%error, "there is a thread less that waits for a model");
             }

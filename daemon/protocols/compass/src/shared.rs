@@ -33,6 +33,7 @@ pub(crate) struct Shared {
     pub(crate) told: Told,
     summarizer: Option<Server>,
     embedder: Option<Server>,
+    understander: Option<Server>,
 }
 
 impl Shared {
@@ -50,9 +51,11 @@ impl Shared {
             account: Account::default(),
             cache: Cache::default(),
             told: Told::new(),
-            // Two of them: where the one kind of request fails, the other may be answered.
+            // Three of them: where the one kind of request fails, the others may be answered. A batch of long texts may take more
+            // time than the server is given; a question is short, and somebody waits for it.
             summarizer: client.clone().map(|client| Server::new(client, model::MOST_AT_ONCE)),
-            embedder: client.map(|client| Server::new(client, embedding::MOST_AT_ONCE)),
+            embedder: client.clone().map(|client| Server::new(client, 1)),
+            understander: client.map(|client| Server::new(client, embedding::MOST_QUESTIONS)),
         }
     }
 
@@ -61,7 +64,12 @@ impl Shared {
         self.summarizer.as_ref()
     }
 
-    /// Returns the server that is asked for vectors, if there is one.
+    /// Returns the server that is asked for vectors of questions, if there is one.
+    pub(crate) fn understander(&self) -> Option<&Server> {
+        self.understander.as_ref()
+    }
+
+    /// Returns the server that is asked for vectors of memories, if there is one.
     pub(crate) fn embedder(&self) -> Option<&Server> {
         self.embedder.as_ref()
     }

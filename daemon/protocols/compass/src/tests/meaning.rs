@@ -1,5 +1,7 @@
 //! Vectors by a server of models, and by the engine.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use omird_embedding::{EMBEDDING_URL, Embedder, ModelName};
 use omird_router::{ModelClient, ModelFault, Reached};
 
@@ -40,6 +42,10 @@ pub(super) struct Server {
     pub(super) fault: Mutex<Option<Reached>>,
     /// It answers with what are no vectors.
     pub(super) is_broken: Mutex<bool>,
+    /// Requests that it has answered, or refused.
+    pub(super) ended: AtomicUsize,
+    /// It answers no request in whose path or texts this stands, as long as it does.
+    pub(super) held: Mutex<Option<&'static str>>,
 }
 
 impl Server {
@@ -59,6 +65,15 @@ impl ModelClient for Server {
         let texts: Vec<String> =
             texts.iter().filter_map(|text| text.as_str().map(str::to_owned)).collect();
         self.asked.lock().unwrap().push((path.to_owned(), texts.clone()));
+        let is_held = || {
+            self.held.lock().unwrap().is_some_and(|held| {
+                path.contains(held) || texts.iter().any(|text| text.contains(held))
+            })
+        };
+        while is_held() {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        self.ended.fetch_add(1, Ordering::AcqRel);
         if let Some(reached) = *self.fault.lock().unwrap() {
             return Err(ModelFault { reached, message: "down".to_owned() });
         }

@@ -1,6 +1,9 @@
 //! The thread that has vectors made, and what it leaves to others: memories of clients, time, money and the card.
 
+use std::sync::atomic::Ordering;
+
 use omird_embedding::{EMBEDDING_URL, Given, Vector};
+use omird_router::Reached;
 
 use super::meaning::*;
 use super::*;
@@ -50,4 +53,71 @@ fn a_text_that_changed_gets_another_vector_than_that_of_a_client() {
     rig.ask("memory.update", r#"{"memory_id":"m1","content":"The battery is empty."}"#);
     wait_until("its vector", || vectors_of(&rig, "m1") == [hash_of("The battery is empty.")]);
     assert_eq!(models_of(&rig, "m1"), ["made-up"]);
+}
+
+/// Has the server answer again when a test ends, however it does: else the threads of the test would wait for good.
+struct Released<'s>(&'s Server);
+
+impl Drop for Released<'_> {
+    fn drop(&mut self) {
+        *self.0.held.lock().unwrap() = None;
+    }
+}
+
+#[test]
+fn no_question_waits_for_a_summary() {
+    let server = Arc::new(Server::default());
+    let rig = beside(&server, settings());
+    remember(&rig, "m1", "A red mug stands by the sink.");
+    wait_until("a vector", || !vectors_of(&rig, "m1").is_empty());
+    found_by_meaning(&rig, "where is my cup", "m1");
+    for task in ["t1", "t2", "t3"] {
+        let params = format!(r#"{{"task_id":"{task}","content":"The robot drove to the shelf."}}"#);
+        rig.ask("memory.store", &params);
+    }
+    std::thread::scope(|threads| {
+        let released = Released(&server);
+        *server.held.lock().unwrap() = Some("/chat/completions");
+        let asked = |path: &str| {
+            server.asked.lock().unwrap().iter().filter(|(asked, _)| asked == path).count()
+        };
+        for task in ["t1", "t2", "t3"] {
+            let params = format!(r#"{{"task_id":"{task}"}}"#);
+            let rig = &rig;
+            threads.spawn(move || rig.ask("memory.complete_stage", &params));
+        }
+        wait_until("all threads wait for summaries", || asked("/chat/completions") == 2);
+        let (tell, told) = mpsc::channel();
+        let question = &rig;
+        threads.spawn(move || tell.send(found(question, "is the battery full")));
+        let answer = told.recv_timeout(Duration::from_secs(10));
+        drop(released);
+        let answer = answer.expect("a question waits for a summary");
+        assert_eq!(text(&answer, "/meta/similarity"), "meaning");
+    });
+}
+
+#[test]
+fn no_question_waits_for_a_batch_of_vectors_or_is_refused_for_one() {
+    let server = Arc::new(Server::default());
+    let rig = beside(&server, settings());
+    remember(&rig, "m1", "A red mug stands by the sink.");
+    wait_until("a vector", || !vectors_of(&rig, "m1").is_empty());
+    found_by_meaning(&rig, "where is my cup", "m1");
+    let released = Released(&server);
+    *server.held.lock().unwrap() = Some("entrance");
+    remember(&rig, "m2", "Somebody locked the entrance.");
+    let sent = |text: &str| server.texts().iter().any(|sent| sent == text);
+    wait_until("the batch is under way", || sent("Somebody locked the entrance."));
+    let answer = found(&rig, "is the battery full");
+    assert_eq!(text(&answer, "/meta/similarity"), "meaning");
+    assert!(vectors_of(&rig, "m2").is_empty(), "the batch is still under way");
+    // What the server says of the batch, it does not say of questions.
+    *server.fault.lock().unwrap() = Some(Reached::Refused);
+    drop(released);
+    wait_until("the batch is refused", || server.ended.load(Ordering::Acquire) == server.calls());
+    std::thread::sleep(Duration::from_millis(50));
+    *server.fault.lock().unwrap() = None;
+    let answer = found(&rig, "is the mug clean");
+    assert_eq!(text(&answer, "/meta/similarity"), "meaning");
 }

@@ -20,7 +20,7 @@ pub(crate) fn understood(
     let query = query?;
     let by_engine = call.shared.engine.knows_synonyms();
     let otherwise = if by_engine { Similarity::Meaning } else { Similarity::Words };
-    let maker = Maker::of(call.settings).filter(|_| call.shared.embedder().is_some());
+    let maker = Maker::of(call.settings).filter(|_| call.shared.understander().is_some());
     let Some(maker) = maker else {
         if by_engine {
             call.model.similarity.set(Some(otherwise));
@@ -59,7 +59,7 @@ fn asked(
     task: Option<&Task>,
 ) -> Option<omird_embedding::Vector> {
     let (settings, shared) = (call.settings, call.shared);
-    let server = shared.embedder()?;
+    let server = shared.understander()?;
     let texts = Texts::of(settings, &[query])?;
     let patience = Patience::short(settings, settings.question_timeout);
     let whom = task.map(For::of);
