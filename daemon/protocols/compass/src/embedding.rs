@@ -91,7 +91,8 @@ pub(crate) struct Note {
 }
 
 impl Note {
-    fn of(value: &Value) -> Option<Self> {
+    /// Reads the value of the extension.
+    pub(crate) fn of(value: &Value) -> Option<Self> {
         let model = value.get("model")?.as_str()?.to_owned();
         let hash = value.get(TEXT_HASH).and_then(Value::as_str).map(str::to_owned);
         Some(Self { model, dims: value.get("dims")?.as_u64()?, hash })

@@ -6,10 +6,11 @@ use omir_core::cbor::{self, MapEntry};
 use omir_core::decode::{DecodeError, Limits};
 use omir_core::extension::COMPASS_URL;
 use omir_core::instant::Timestamp;
+use omir_core::model::Extension;
 use omir_core::value::{Map, Value};
-use omird_embedding::EMBEDDING_URL;
+use omird_embedding::{EMBEDDING_URL, Given};
 
-use super::{Kept, UNSEEN, decode};
+use super::{Kept, UNSEEN, Understood, decode};
 use crate::embedding::{Maker, Note, TEXT_HASH};
 use crate::failure::Failure;
 use crate::similarity::{Agreement, Candidate};
@@ -67,15 +68,49 @@ impl Sketch {
         self.vectors.iter().any(|one| maker.made(one) && one.is_of(&self.content))
     }
 
-    /// Returns it as a candidate for a question, beside vectors of a model at the server of models, if there are any.
-    pub(crate) fn candidate(&self, maker: Option<&Maker>) -> Candidate<'_> {
+    /// Returns it as a candidate for a question, whose vector the server of models may have made. A cosine below the floor counts
+    /// for nothing.
+    pub(crate) fn candidate(&self, question: Option<&Understood>, floor: f64) -> Candidate<'_> {
+        let mut agreement = self.agreement;
+        let mut has_vector = question.is_some() && agreement.cosine != 0.0;
+        // The engine compares a vector a moment after it was stated, and not with each search that finds the memory. It is here.
+        if let Some(question) = question.filter(|_| !has_vector)
+            && let Some(cosine) = self.cosine_with(question)
+        {
+            has_vector = true;
+            agreement.cosine = if cosine < floor { 0.0 } else { cosine };
+        }
         Candidate {
-            agreement: self.agreement,
-            has_vector: maker.is_some_and(|maker| self.vectors.iter().any(|one| maker.made(one))),
+            agreement,
+            has_vector,
             task: self.memory.task_id.as_deref(),
             at: Timestamp::parse(&self.memory.timestamp).ok(),
             id: &self.memory.memory_id,
         }
+    }
+
+    /// Returns the cosine of the vector that it states with that of a question. `None` if it states none of that model and size, or
+    /// one that was made of another text.
+    fn cosine_with(&self, question: &Understood) -> Option<f64> {
+        let Understood { model, vector } = question;
+        let maker = Maker { model: model.clone(), dims: Some(vector.values.len()) };
+        if !self.has_vector_of(&maker) {
+            return None;
+        }
+        let record = Members::of(&self.bytes).ok()?;
+        let extensions = record.bytes_of("extension")?;
+        cbor::array_items(extensions).ok()?.into_iter().find_map(|item| {
+            let extension = Members::of(extensions.get(item)?).ok()?;
+            if extension.text("url").ok()?.as_deref() != Some(EMBEDDING_URL) {
+                return None;
+            }
+            let Value::Object(stated) = extension.value("valueJson").ok()?? else { return None };
+            let extension = Extension::json(EMBEDDING_URL, stated);
+            let note = Note::of(extension.value_json.as_ref()?)?;
+            let given = Given::from_extension(&extension).ok()?;
+            let is_it = maker.made(&note) && note.is_of(&self.content);
+            is_it.then(|| f64::from(given.vector.cosine(vector)))
+        })
     }
 
     /// Reads all of it.

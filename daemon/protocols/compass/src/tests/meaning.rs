@@ -14,7 +14,7 @@ use crate::store::{Kept, Store};
 /// Words of one meaning, which have a direction for themselves.
 const MEANINGS: [&[&str]; 3] = [&["mug", "cup"], &["charger", "battery"], &["door", "entrance"]];
 
-fn meaning(text: &str) -> [f32; 3] {
+pub(super) fn meaning(text: &str) -> [f32; 3] {
     let says = |words: &[&str]| words.iter().any(|word| text.contains(word));
     MEANINGS.map(|words| if says(words) { 1.0 } else { 0.05 })
 }

@@ -8,7 +8,9 @@ use omird_router::Reached;
 use super::meaning::*;
 use super::*;
 use crate::embedding::hash_of;
-use crate::store::{Batch, Shape, Store};
+use crate::names::Sort;
+use crate::similarity::{Vectors, similarities};
+use crate::store::{Batch, Search, Shape, Sketch, Store, Understood};
 
 /// States a vector on a memory as a client does, who does not say what it was made of.
 fn state_as_client(rig: &Rig, id: &str, model: &str) {
@@ -120,4 +122,36 @@ fn no_question_waits_for_a_batch_of_vectors_or_is_refused_for_one() {
     *server.fault.lock().unwrap() = None;
     let answer = found(&rig, "is the mug clean");
     assert_eq!(text(&answer, "/meta/similarity"), "meaning");
+}
+
+#[test]
+fn a_vector_counts_before_the_engine_has_read_it_in() {
+    let server = Arc::new(Server::default());
+    let rig = beside(&server, settings());
+    remember(&rig, "m1", "A red mug stands by the sink.");
+    remember(&rig, "m2", "Somebody locked the entrance.");
+    wait_until("vectors", || ["m1", "m2"].iter().all(|id| !vectors_of(&rig, id).is_empty()));
+    let store = Store::new(&rig.engine, omird_router::DEFAULT_TENANT);
+    // As before it is read in: the search compares words, and no vectors.
+    let task = store.name(Sort::TaskHandle, "t1").unwrap();
+    let search = Search { text: Some("red mug".to_owned()), newest: false, ..Search::of(task) };
+    let ranked = |text: &str, model: &str, size: usize, floor: f64| {
+        let mut numbers = meaning(text).to_vec();
+        numbers.resize(size, 0.0);
+        let vector = Vector::of(&numbers).unwrap();
+        let question = Understood { model: model.to_owned(), vector };
+        let sketches: Vec<Sketch> = store.sketches(&search).unwrap();
+        assert_eq!(sketches.len(), 1, "words find m1 alone");
+        let one = sketches[0].candidate(Some(&question), floor);
+        (one.has_vector, similarities(&[one], Vectors::OfServer)[0])
+    };
+    let is_near = |found: (bool, f64), expected: (bool, f64)| {
+        assert!(found.0 == expected.0 && (found.1 - expected.1).abs() < 0.01, "{found:?}");
+    };
+    is_near(ranked("cup", "made-up", 3, 0.15), (true, 1.0));
+    is_near(ranked("door", "made-up", 3, 0.15), (true, 0.5));
+    is_near(ranked("door", "another", 3, 0.15), (false, 1.0));
+    is_near(ranked("door", "made-up", 4, 0.15), (false, 1.0));
+    // The rule of the engine for what is too far off is kept.
+    is_near(ranked("door", "made-up", 3, 0.05), (true, 0.55));
 }

@@ -10,7 +10,6 @@ use omird_text::{Claim, sentences};
 
 use crate::call::Call;
 use crate::compress::LANGUAGE;
-use crate::embedding::Maker;
 use crate::failure::Failure;
 use crate::names::Sort;
 use crate::score::{self, Parts, RecentErrors, Weights};
@@ -155,13 +154,11 @@ pub(crate) fn select(
             && wanted.stage_id.is_none_or(|stage| memory.stage_id.as_deref() == Some(stage))
     });
     let similarities = {
-        // Vectors of another size were not compared.
-        let maker = by_server
-            .as_ref()
-            .map(|one| Maker { model: one.model.clone(), dims: Some(one.vector.values.len()) });
+        let floor = call.shared.engine.settings().fusion.min_cosine;
         let all: Vec<Candidate<'_>> =
-            found.iter().map(|sketch| sketch.candidate(maker.as_ref())).collect();
-        similarities(&all, if maker.is_some() { Vectors::OfServer } else { Vectors::OfEngine })
+            found.iter().map(|sketch| sketch.candidate(by_server.as_ref(), floor)).collect();
+        let by_server = by_server.is_some();
+        similarities(&all, if by_server { Vectors::OfServer } else { Vectors::OfEngine })
     };
     let mut judged: Vec<Judged> = found
         .into_iter()
