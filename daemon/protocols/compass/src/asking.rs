@@ -27,6 +27,8 @@ pub(crate) trait Request: Sized {
     type Unusable: fmt::Display;
     /// The path below the server's.
     const PATH: &'static str;
+    /// True if an answer that is none lets the server rest: the next one would be none either, and is paid for.
+    const RESTS_IF_UNUSABLE: bool;
 
     /// Returns the JSON that is sent.
     fn body(&self) -> &[u8];
@@ -112,6 +114,8 @@ pub(crate) enum Why {
 pub(crate) struct Server {
     client: Arc<dyn ModelClient>,
     most_at_once: usize,
+    /// The time for which nobody asks after a call that failed.
+    rest: Duration,
     under_way: AtomicUsize,
     rests_until: Mutex<Option<Instant>>,
 }
@@ -128,7 +132,13 @@ impl Drop for UnderWay<'_> {
 impl Server {
     /// Returns the server behind a client, with so many calls under way at most.
     pub(crate) fn new(client: Arc<dyn ModelClient>, most_at_once: usize) -> Self {
-        Self { client, most_at_once, under_way: AtomicUsize::new(0), rests_until: Mutex::default() }
+        let (under_way, rests_until) = (AtomicUsize::new(0), Mutex::default());
+        Self { client, most_at_once, rest: REST, under_way, rests_until }
+    }
+
+    /// Returns the same server for one caller, who sees to rests by himself.
+    pub(crate) fn without_rest(client: Arc<dyn ModelClient>) -> Self {
+        Self { rest: Duration::ZERO, ..Self::new(client, 1) }
     }
 
     /// Asks, and asks again where that may help.
@@ -149,8 +159,9 @@ impl Server {
             return Err(nothing("it works for others"));
         }
         let answer = self.tried(request, patience);
-        if answer.as_ref().is_err_and(|silent| matches!(silent.why, Why::Down | Why::Refused)) {
-            let until = Some(Instant::now() + REST);
+        let rests = |silent: &Silent| silent.why != Why::Unusable || R::RESTS_IF_UNUSABLE;
+        if answer.as_ref().is_err_and(rests) {
+            let until = Some(Instant::now() + self.rest);
             *self.rests_until.lock() = until;
         }
         answer
@@ -208,6 +219,7 @@ mod tests {
         type Said = String;
         type Unusable = &'static str;
         const PATH: &'static str = "/word";
+        const RESTS_IF_UNUSABLE: bool = true;
 
         fn body(&self) -> &[u8] {
             b"{}"
@@ -278,6 +290,21 @@ mod tests {
         assert!(server.ask(&Word, &patience).is_err());
         assert!(server.ask(&Word, &patience).unwrap_err().message.contains("a moment ago"));
         assert_eq!(fake.0.lock().len(), 1);
+        let fake = Fake::saying(vec![Ok("<html>"), Ok("cup")]);
+        let server = Server::new(fake.clone(), 2);
+        assert_eq!(server.ask(&Word, &patience).unwrap_err().why, Why::Unusable);
+        assert_eq!(server.ask(&Word, &patience).unwrap_err().why, Why::NotAsked);
+        assert_eq!(fake.0.lock().len(), 1);
+    }
+
+    #[test]
+    fn a_caller_who_sees_to_rests_asks_at_once() {
+        let fake = Fake::saying(vec![Err(Reached::Refused), Ok("<html>"), Ok("cup")]);
+        let (server, patience) =
+            (Server::without_rest(fake.clone()), Patience::long(&Settings::default()));
+        assert_eq!(server.ask(&Word, &patience).unwrap_err().why, Why::Refused);
+        assert_eq!(server.ask(&Word, &patience).unwrap_err().why, Why::Unusable);
+        assert_eq!(server.ask(&Word, &patience).unwrap().said, "cup");
     }
 
     #[test]

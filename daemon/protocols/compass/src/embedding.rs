@@ -176,6 +176,8 @@ impl Request for Texts {
     type Said = Vec<Vector>;
     type Unusable = Unusable;
     const PATH: &'static str = "/embeddings";
+    // Vectors come in one form, whatever the texts are.
+    const RESTS_IF_UNUSABLE: bool = true;
 
     fn body(&self) -> &[u8] {
         &self.body

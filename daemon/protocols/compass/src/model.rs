@@ -141,6 +141,8 @@ impl Request for Question {
     type Said = String;
     type Unusable = Unusable;
     const PATH: &'static str = "/chat/completions";
+    // The next answer of a language model is another one.
+    const RESTS_IF_UNUSABLE: bool = false;
 
     fn body(&self) -> &[u8] {
         &self.body

@@ -54,7 +54,7 @@ impl Shared {
             // Three of them: where the one kind of request fails, the others may be answered. A batch of long texts may take more
             // time than the server is given; a question is short, and somebody waits for it.
             summarizer: client.clone().map(|client| Server::new(client, model::MOST_AT_ONCE)),
-            embedder: client.clone().map(|client| Server::new(client, 1)),
+            embedder: client.clone().map(Server::without_rest),
             understander: client.map(|client| Server::new(client, embedding::MOST_QUESTIONS)),
         }
     }

@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use omird_embedding::Vector;
+use omird_embedding::{MAX_DIMS, Vector};
 use omird_engine::Code;
 
 use crate::asking::{Patience, REST, Why};
@@ -30,7 +30,11 @@ const GATHERING: Duration = Duration::from_millis(200);
 /// Longest pause after failures that follow each other.
 const LONGEST_REST: Duration = Duration::from_secs(600);
 /// Most bytes of memories that are written at a time, unless one alone has more.
-const MOST_BYTES: usize = 256 << 10;
+const MOST_BYTES: usize = 512 << 10;
+/// Bytes by which a memory grows at most: the numbers of its vector in base64, and names.
+const VECTOR_BYTES: usize = MAX_DIMS.div_ceil(3) * 4 + 1024;
+/// Texts that are refused one by one before the server is taken to refuse everybody, unless it has taken others.
+const MOST_SUSPECTS: usize = 4;
 
 /// Starts the thread. It ends once the parts that all calls share are dropped.
 pub(crate) fn start(shared: &Arc<Shared>) {
@@ -72,6 +76,8 @@ struct Blank {
     due: Due,
     text: String,
     hash: String,
+    /// Bytes of the memory as it is stored.
+    bytes: usize,
     whom: Option<For>,
 }
 
@@ -79,16 +85,20 @@ struct Blank {
 #[derive(Default)]
 struct Work {
     waiting: VecDeque<Due>,
+    /// The model that all of this is about.
+    maker: Option<Maker>,
     /// The model that all memories were looked through for.
     looked_for: Option<Maker>,
     /// Memories whose texts the server refuses, or whose vectors the store does.
     refused: HashSet<Due>,
-    /// Those that were refused since one by one are sent. They are `refused` once another one is taken: else it refuses everybody.
+    /// Halves of requests that were refused, to be sent one after the other before anything else.
+    parts: VecDeque<VecDeque<Due>>,
+    /// Memories whose texts were refused one by one since. They are `refused` once a part is taken: else it refuses everybody.
     suspects: Vec<Due>,
-    /// Texts that are sent one by one, because a request with all of them was refused.
-    singly: usize,
-    /// One of those was taken, so the server does not refuse everybody.
-    has_taken: bool,
+    /// Texts of the largest part that was taken. 0 if none was, so that the server may refuse everybody.
+    largest_taken: usize,
+    /// Texts that are sent at a time, after more were too many for the server or the money.
+    fewer: Option<usize>,
     not_before: Option<Instant>,
     rest: Option<Duration>,
 }
@@ -127,22 +137,25 @@ impl Work {
             let settings = shared.settings();
             let maker = Maker::of(&settings).filter(|_| !shared.engine.settings().read_only);
             let Some(maker) = maker else {
-                (self.looked_for, self.rest) = (None, None);
-                self.waiting.clear();
+                *self = Self::default();
                 return;
             };
+            if self.maker.as_ref() != Some(&maker) {
+                self.begin_with(&maker);
+            }
             if shared.told.take_missed() {
                 self.looked_for = None;
             }
+            let is_idle = self.waiting.is_empty() && self.parts.is_empty();
             if self.looked_for.as_ref() != Some(&maker)
-                && self.waiting.is_empty()
+                && is_idle
                 && let Err(failure) = self.look(shared, &maker)
             {
                 let error = failure.error.message;
                 tracing::warn!(error, "memories without a vector could not be looked for");
                 return self.rest_for(LONGEST_REST);
             }
-            if self.waiting.is_empty() {
+            if self.waiting.is_empty() && self.parts.is_empty() {
                 self.rest = None;
                 return;
             }
@@ -152,11 +165,24 @@ impl Work {
         }
     }
 
+    /// Begins with another model, which may take what the one before refused.
+    fn begin_with(&mut self, maker: &Maker) {
+        self.maker = Some(maker.clone());
+        self.refused.clear();
+        self.waiting.extend(self.suspects.drain(..));
+        self.join();
+        (self.largest_taken, self.fewer) = (0, None);
+    }
+
+    /// Joins parts with all others that wait.
+    fn join(&mut self) {
+        while let Some(part) = self.parts.pop_back() {
+            part.into_iter().rev().for_each(|due| self.waiting.push_front(due));
+        }
+    }
+
     /// Looks through all memories for those without a vector.
     fn look(&mut self, shared: &Shared, maker: &Maker) -> Result<(), Failure> {
-        if self.looked_for.as_ref().is_some_and(|before| before != maker) {
-            self.refused.clear();
-        }
         let store = Store::new(&shared.engine, omird_router::DEFAULT_TENANT);
         let mut is_cut = false;
         store.each_of_all(|sketch| {
@@ -174,12 +200,20 @@ impl Work {
         Ok(())
     }
 
-    /// Has the vectors of the next texts made and stated. Returns false where there is a pause to make.
-    fn step(&mut self, shared: &Shared, settings: &Settings, maker: &Maker) -> bool {
-        let most = if self.singly > 0 { 1 } else { MOST_TEXTS };
+    /// Takes the memories of the next request, and returns true if they are a part of one that was refused.
+    fn next(&mut self, shared: &Shared, maker: &Maker) -> (Vec<Blank>, bool) {
+        let limits = shared.engine.settings().limits;
+        let mut part = self.parts.pop_front();
+        let most = self.fewer.filter(|_| part.is_none()).unwrap_or(MOST_TEXTS);
+        // The vectors of one request are one write, which the store bounds too.
+        let most = most.min(limits.max_resources).max(1);
+        let most_bytes = MOST_BYTES.min(limits.max_payload_bytes);
+        let from = part.as_mut().unwrap_or(&mut self.waiting);
         let mut blanks: Vec<Blank> = Vec::new();
         let mut bytes = 0;
-        while let Some(due) = self.waiting.pop_front() {
+        while blanks.len() < most
+            && let Some(due) = from.pop_front()
+        {
             if blanks.iter().any(|blank| blank.due == due) {
                 // It was told of twice.
                 continue;
@@ -192,58 +226,111 @@ impl Work {
                     continue;
                 }
             };
-            if !blanks.is_empty() && bytes + blank.text.len() > MOST_BYTES {
-                self.waiting.push_front(due);
+            let grown = blank.bytes + VECTOR_BYTES;
+            if !blanks.is_empty() && bytes + grown > most_bytes {
+                from.push_front(due);
                 break;
             }
-            bytes += blank.text.len();
+            bytes += grown;
             blanks.push(blank);
-            if blanks.len() == most {
-                break;
-            }
         }
-        if blanks.is_empty() {
+        let is_part = part.is_some();
+        if let Some(left) = part.filter(|left| !left.is_empty()) {
+            self.parts.push_front(left);
+        }
+        (blanks, is_part)
+    }
+
+    /// Has the vectors of the next texts made and stated. Returns false where there is a pause to make.
+    fn step(&mut self, shared: &Shared, settings: &Settings, maker: &Maker) -> bool {
+        let (blanks, is_part) = self.next(shared, maker);
+        let goes_on = if blanks.is_empty() {
+            true
+        } else {
+            match made(shared, settings, maker, &blanks) {
+                Ok(vectors) => match state_all(shared, maker, &blanks, &vectors) {
+                    Ok(()) => self.taken(blanks.len(), is_part),
+                    Err(failure) => self.not_written(blanks, is_part, failure),
+                },
+                Err(why) => self.failed(blanks, is_part, &why),
+            }
+        };
+        self.judge() && goes_on
+    }
+
+    /// Notes that a request of so many texts was answered.
+    fn taken(&mut self, texts: usize, is_part: bool) -> bool {
+        self.rest = None;
+        if is_part {
+            self.largest_taken = self.largest_taken.max(texts);
+        } else {
+            // One more each time: the server may take more by now.
+            self.fewer = self.fewer.map(|fewer| fewer + 1).filter(|fewer| *fewer < MOST_TEXTS);
+        }
+        true
+    }
+
+    /// Decides about the texts that were refused one by one, once all parts were sent, or so many of them that it is enough.
+    fn judge(&mut self) -> bool {
+        let refuses_all = self.largest_taken == 0 && self.suspects.len() >= MOST_SUSPECTS;
+        if !self.parts.is_empty() && !refuses_all {
             return true;
         }
-        match made(shared, settings, maker, &blanks) {
-            Ok(vectors) => match state_all(shared, maker, &blanks, &vectors) {
-                Ok(()) => {
-                    self.has_taken = self.singly > 1;
-                    self.singly = self.singly.saturating_sub(1);
-                    self.refused.extend(self.suspects.drain(..));
-                    self.rest = None;
-                    true
-                }
-                Err(failure) => self.not_written(blanks, failure),
-            },
-            Err(why) => self.failed(blanks, &why),
+        let taken = std::mem::take(&mut self.largest_taken);
+        let suspects = std::mem::take(&mut self.suspects);
+        if taken > 0 {
+            if suspects.is_empty() {
+                // No text was at fault, but their number.
+                self.fewer = Some(taken).filter(|taken| *taken < MOST_TEXTS);
+            }
+            self.refused.extend(suspects);
+            return true;
         }
+        if suspects.is_empty() {
+            return true;
+        }
+        // Those behind come first then, so that no text holds up the others.
+        self.join();
+        self.waiting.extend(suspects);
+        self.rest_for(LONGEST_REST);
+        false
     }
 
     /// Lets memories wait for a time.
-    fn put_off(&mut self, blanks: Vec<Blank>, rest: Duration) -> bool {
-        blanks.into_iter().rev().for_each(|blank| self.waiting.push_front(blank.due));
+    fn put_off(&mut self, blanks: Vec<Blank>, is_part: bool, rest: Duration) -> bool {
+        let dues = blanks.into_iter().map(|blank| blank.due);
+        if is_part {
+            self.parts.push_front(dues.collect());
+        } else {
+            dues.rev().for_each(|due| self.waiting.push_front(due));
+        }
         self.rest_for(rest);
         false
     }
 
+    /// Has memories sent in two halves.
+    fn split(&mut self, mut blanks: Vec<Blank>) {
+        let second = blanks.split_off(blanks.len() / 2);
+        for half in [second, blanks].into_iter().filter(|half| !half.is_empty()) {
+            self.parts.push_front(half.into_iter().map(|blank| blank.due).collect());
+        }
+    }
+
     /// Vectors were made and could not be stated. What the store never takes must not hold up the others.
-    fn not_written(&mut self, blanks: Vec<Blank>, failure: Failure) -> bool {
+    fn not_written(&mut self, blanks: Vec<Blank>, is_part: bool, failure: Failure) -> bool {
         let is_for_good =
             matches!(failure.code, Code::InvalidResource | Code::InvalidQuery | Code::TooLarge);
         let error = failure.error.message;
         if !is_for_good {
             let rest = self.next_rest();
             tracing::warn!(error, seconds = rest.as_secs(), "vectors could not be written");
-            return self.put_off(blanks, rest);
+            return self.put_off(blanks, is_part, rest);
         }
         if blanks.len() > 1 {
-            (self.singly, self.has_taken) = (blanks.len(), false);
-            self.put_off(blanks, Duration::ZERO);
+            self.split(blanks);
             return true;
         }
         tracing::warn!(error, "a memory goes without a vector; words find it");
-        self.singly = self.singly.saturating_sub(1);
         self.refused.extend(blanks.into_iter().map(|blank| blank.due));
         true
     }
@@ -253,52 +340,65 @@ impl Work {
         self.rest.map_or(REST, |rest| (rest * 2).clamp(REST, LONGEST_REST))
     }
 
-    fn failed(&mut self, blanks: Vec<Blank>, why: &NoAnswer) -> bool {
+    fn failed(&mut self, blanks: Vec<Blank>, is_part: bool, why: &NoAnswer) -> bool {
+        let half = blanks.len() / 2;
         let silent = match why {
+            NoAnswer::Capped if half > 0 => {
+                // Nobody was asked, and there may be money for half of them.
+                if is_part {
+                    self.split(blanks);
+                } else {
+                    self.fewer = Some(half);
+                    self.put_off(blanks, is_part, Duration::ZERO);
+                    (self.not_before, self.rest) = (None, None);
+                }
+                return true;
+            }
             NoAnswer::Capped => {
                 tracing::debug!("there is no money for vectors this month; words find memories");
-                return self.put_off(blanks, LONGEST_REST);
+                self.fewer = None;
+                // A shorter text may be within what is left.
+                self.waiting.extend(blanks.into_iter().map(|blank| blank.due));
+                self.rest_for(LONGEST_REST);
+                return false;
             }
             NoAnswer::Silent(silent) => silent,
         };
+        let (why, texts) = (&silent.message, blanks.len());
+        tracing::warn!(why, texts, "no vectors were made; they are tried again");
         let rest = self.next_rest();
-        let why = &silent.message;
-        tracing::warn!(why, seconds = rest.as_secs(), "no vectors were made; they are tried again");
         match silent.why {
-            Why::Refused | Why::Unusable if blanks.len() > 1 => {
-                // One of them may be what the server does not take.
-                (self.singly, self.has_taken) = (blanks.len(), false);
-                self.put_off(blanks, REST)
+            Why::Refused | Why::Unusable if half > 0 => {
+                // They may be too many, or one of them may be what the server does not take. So that it is not asked for long
+                // where it refuses everybody, texts are not sent one by one from the start.
+                self.split(blanks);
+                true
             }
-            Why::Unusable if self.singly == 0 => {
+            Why::Unusable if !is_part => {
                 // It was paid for, and would be paid for each time.
                 self.refused.extend(blanks.into_iter().map(|blank| blank.due));
                 self.rest_for(REST);
                 false
             }
             Why::Refused | Why::Unusable => self.suspect(blanks),
-            // The server rests, or all its places are taken: it did not fail once more.
-            Why::NotAsked => self.put_off(blanks, REST),
-            Why::Down => self.put_off(blanks, rest),
+            Why::NotAsked => self.put_off(blanks, is_part, rest),
+            Why::Down => {
+                if half > 0 && !is_part {
+                    // It may be too slow for so many.
+                    self.fewer = Some(half);
+                }
+                self.put_off(blanks, is_part, rest)
+            }
         }
     }
 
-    /// A text that was sent by itself was refused. If none of those sent so is taken, the server refuses everybody.
+    /// A text that was sent by itself was refused.
     fn suspect(&mut self, blanks: Vec<Blank>) -> bool {
-        self.singly = self.singly.saturating_sub(1);
         self.suspects.extend(blanks.into_iter().map(|blank| blank.due));
-        if self.singly > 0 {
-            self.rest_for(REST);
-            return false;
+        if self.largest_taken > 0 {
+            return true;
         }
-        let suspects = std::mem::take(&mut self.suspects);
-        if std::mem::take(&mut self.has_taken) {
-            self.refused.extend(suspects);
-            self.rest_for(REST);
-            return false;
-        }
-        suspects.into_iter().rev().for_each(|due| self.waiting.push_front(due));
-        self.rest_for(LONGEST_REST);
+        self.rest_for(REST);
         false
     }
 }
@@ -317,8 +417,8 @@ fn blank(shared: &Shared, maker: &Maker, due: &Due) -> Result<Option<Blank>, Fai
         agent: agent_id.clone(),
         task: task.clone(),
     });
-    let text = kept.record.content;
-    Ok(Some(Blank { due: due.clone(), hash: hash_of(&text), text, whom }))
+    let (bytes, text) = (kept.bytes.len(), kept.record.content);
+    Ok(Some(Blank { due: due.clone(), hash: hash_of(&text), text, bytes, whom }))
 }
 
 /// Returns a vector for each text: those that are kept in mind, and the others from the server.
@@ -406,32 +506,99 @@ fn state_one(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::asking::Silent;
 
-    fn blank(id: &str) -> Vec<Blank> {
-        let due = ("default".to_owned(), id.to_owned());
-        vec![Blank { due, text: id.to_owned(), hash: id.to_owned(), whom: None }]
+    fn blanks(ids: &[&str]) -> Vec<Blank> {
+        let blank = |id: &&str| {
+            let due = ("default".to_owned(), (*id).to_owned());
+            Blank { due, text: (*id).to_owned(), hash: (*id).to_owned(), bytes: 1, whom: None }
+        };
+        ids.iter().map(blank).collect()
     }
 
-    fn ids(all: impl IntoIterator<Item = Due>) -> Vec<String> {
-        all.into_iter().map(|(_, id)| id).collect()
+    fn ids<'d>(all: impl IntoIterator<Item = &'d Due>) -> Vec<&'d str> {
+        all.into_iter().map(|(_, id)| id.as_str()).collect()
+    }
+
+    fn silent(why: Why) -> NoAnswer {
+        NoAnswer::Silent(Silent { message: "no".to_owned(), lost: 0, why })
+    }
+
+    /// Fails as one step does.
+    fn fail(work: &mut Work, all: &[&str], why: &NoAnswer) -> bool {
+        let is_part = !work.parts.is_empty();
+        if is_part {
+            assert_eq!(ids(&work.parts.pop_front().unwrap()), all);
+        }
+        let goes_on = work.failed(blanks(all), is_part, why);
+        work.judge() && goes_on
     }
 
     #[test]
     fn a_server_that_refuses_everybody_leaves_nobody_without_a_vector() {
-        let mut work = Work { singly: 2, ..Work::default() };
-        work.suspect(blank("a"));
-        work.suspect(blank("b"));
-        assert_eq!(ids(work.waiting), ["a", "b"]);
-        assert!(work.refused.is_empty());
+        let mut work = Work::default();
+        let refused = silent(Why::Refused);
+        assert!(fail(&mut work, &["a", "b", "c", "d", "e", "f", "g", "h"], &refused));
+        assert!(fail(&mut work, &["a", "b", "c", "d"], &refused));
+        assert!(fail(&mut work, &["a", "b"], &refused));
+        for one in ["a", "b"] {
+            assert!(!fail(&mut work, &[one], &refused), "nothing was taken: it rests");
+            assert_eq!(work.rest, Some(REST));
+        }
+        assert!(fail(&mut work, &["c", "d"], &refused));
+        assert!(!fail(&mut work, &["c"], &refused));
+        assert!(!fail(&mut work, &["d"], &refused));
         assert_eq!(work.rest, Some(LONGEST_REST));
+        assert_eq!(ids(&work.waiting), ["e", "f", "g", "h", "a", "b", "c", "d"]);
+        assert!(work.refused.is_empty() && work.parts.is_empty() && work.suspects.is_empty());
     }
 
     #[test]
     fn what_is_refused_while_others_are_taken_goes_without() {
-        let mut work = Work { singly: 1, has_taken: true, ..Work::default() };
-        work.suspect(blank("a"));
-        assert_eq!(ids(work.refused), ["a"]);
-        assert!(work.waiting.is_empty());
+        let mut work = Work::default();
+        let refused = silent(Why::Refused);
+        assert!(fail(&mut work, &["a", "b", "c"], &refused));
+        assert!(!fail(&mut work, &["a"], &refused));
+        assert!(fail(&mut work, &["b", "c"], &refused));
+        assert!(work.refused.is_empty(), "nobody knows yet");
+        work.parts.pop_front();
+        assert!(work.taken(1, true) && work.judge());
+        assert!(fail(&mut work, &["c"], &refused), "the server works: no rest");
+        let mut without = ids(&work.refused);
+        without.sort_unstable();
+        assert_eq!(without, ["a", "c"]);
+        assert!(work.waiting.is_empty() && work.fewer.is_none());
+    }
+
+    #[test]
+    fn after_too_many_fewer_are_sent_and_then_one_more_each_time() {
+        let mut work = Work::default();
+        assert!(fail(&mut work, &["a", "b", "c", "d"], &silent(Why::Refused)));
+        for _ in 0..2 {
+            work.parts.pop_front();
+            assert!(work.taken(2, true) && work.judge());
+        }
+        assert_eq!(work.fewer, Some(2));
+        assert!(work.taken(2, false));
+        assert_eq!(work.fewer, Some(3));
+        work.fewer = Some(MOST_TEXTS - 1);
+        assert!(work.taken(1, false));
+        assert_eq!(work.fewer, None);
+        // One that takes too long for all may have the time for some.
+        assert!(!fail(&mut work, &["a", "b", "c", "d"], &silent(Why::Down)));
+        assert_eq!((work.fewer, work.rest), (Some(2), Some(REST)));
+        assert_eq!(ids(&work.waiting), ["a", "b", "c", "d"]);
+    }
+
+    #[test]
+    fn money_for_some_is_spent_on_them() {
+        let mut work = Work::default();
+        assert!(fail(&mut work, &["a", "b"], &NoAnswer::Capped), "nobody was asked");
+        assert_eq!((work.fewer, ids(&work.waiting)), (Some(1), vec!["a", "b"]));
+        work.waiting.pop_front();
+        assert!(!fail(&mut work, &["a"], &NoAnswer::Capped));
+        assert_eq!((work.fewer, ids(&work.waiting)), (None, vec!["b", "a"]));
+        assert_eq!(work.rest, Some(LONGEST_REST));
     }
 
     #[test]

@@ -42,6 +42,8 @@ pub(super) struct Server {
     pub(super) fault: Mutex<Option<Reached>>,
     /// It answers with what are no vectors.
     pub(super) is_broken: Mutex<bool>,
+    /// It refuses requests of more texts.
+    pub(super) most_texts: Mutex<Option<usize>>,
     /// Requests that it has answered, or refused.
     pub(super) ended: AtomicUsize,
     /// It answers no request in whose path or texts this stands, as long as it does.
@@ -74,7 +76,9 @@ impl ModelClient for Server {
             std::thread::sleep(Duration::from_millis(5));
         }
         self.ended.fetch_add(1, Ordering::AcqRel);
-        if let Some(reached) = *self.fault.lock().unwrap() {
+        let has_too_many = self.most_texts.lock().unwrap().is_some_and(|most| texts.len() > most);
+        let refused = has_too_many.then_some(Reached::Refused);
+        if let Some(reached) = refused.or(*self.fault.lock().unwrap()) {
             return Err(ModelFault { reached, message: "down".to_owned() });
         }
         if *self.is_broken.lock().unwrap() {
@@ -124,6 +128,11 @@ pub(super) fn wait_until(what: &str, is_so: impl Fn() -> bool) {
         assert!(began.elapsed() < Duration::from_secs(30), "not in time: {what}");
         std::thread::sleep(Duration::from_millis(10));
     }
+}
+
+/// Returns true if all memories of these ids state a vector.
+pub(super) fn all_have_vectors(rig: &Rig, ids: &[String]) -> bool {
+    ids.iter().all(|id| !vectors_of(rig, id).is_empty())
 }
 
 pub(super) fn remember(rig: &Rig, id: &str, content: &str) -> Value {

@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use omird_embedding::{EMBEDDING_URL, Given, Vector};
+use omird_engine::{RequestLimits, Settings as EngineSettings};
 use omird_router::Reached;
 
 use super::meaning::*;
@@ -154,4 +155,86 @@ fn a_vector_counts_before_the_engine_has_read_it_in() {
     is_near(ranked("door", "made-up", 4, 0.15), (false, 1.0));
     // The rule of the engine for what is too far off is kept.
     is_near(ranked("door", "made-up", 3, 0.05), (true, 0.55));
+}
+
+/// Remembers so many memories before there is a server, so that its thread finds them all at once.
+fn remember_before(rig: &Rig, number: usize, filler: &str) -> Vec<String> {
+    let ids: Vec<String> = (0..number).map(|n| format!("m{n}")).collect();
+    for id in &ids {
+        remember(rig, id, &format!("Box {id} stands beside the charger.{filler}"));
+    }
+    ids
+}
+
+/// Returns a protocol without a server, which puts no memory aside.
+fn unbounded() -> (Rig, Settings) {
+    let settings = Settings { episodic_memory_capacity: 0, ..settings() };
+    (Rig::with(Settings { embedding_model: None, ..settings.clone() }), settings)
+}
+
+#[test]
+fn a_request_of_too_many_texts_is_halved() {
+    let server = Arc::new(Server::default());
+    *server.most_texts.lock().unwrap() = Some(6);
+    let (mut rig, settings) = unbounded();
+    let ids = remember_before(&rig, 40, "");
+    rig.compass = Compass::new(&rig.engine, settings, Some(server.clone()));
+    // Faster than any rest, so it does not rest between halves.
+    let began = Instant::now();
+    wait_until("vectors", || all_have_vectors(&rig, &ids));
+    assert!(began.elapsed() < crate::asking::REST);
+    let asked = server.asked.lock().unwrap();
+    let sizes: Vec<usize> = asked.iter().map(|(_, texts)| texts.len()).collect();
+    assert_eq!(sizes[..4], [32, 16, 8, 4], "{sizes:?}");
+    assert!(sizes.iter().filter(|size| **size == 1).count() < 10, "not one by one: {sizes:?}");
+}
+
+#[test]
+fn what_the_money_is_enough_for_is_sent() {
+    let server = Arc::new(Server::default());
+    let (mut rig, settings) = unbounded();
+    let ids = remember_before(&rig, 10, "");
+    // All ten would be set aside with more than a dollar, and cost a tenth of one.
+    let dear =
+        Settings { usd_per_million_embedded: 1000.0, monthly_token_budget_usd: 0.6, ..settings };
+    rig.compass = Compass::new(&rig.engine, dear, Some(server.clone()));
+    wait_until("vectors", || all_have_vectors(&rig, &ids));
+    let asked = server.asked.lock().unwrap();
+    assert!(asked.iter().all(|(_, texts)| texts.len() < 5), "{asked:?}");
+    let metrics = rig.ask("memory.get_compression_metrics", r#"{"task_id":"t1"}"#);
+    let spent = number(&metrics, "/budget/spent_usd");
+    assert!(spent > 0.0 && spent <= 0.6, "{spent}");
+}
+
+#[test]
+fn the_vectors_of_a_request_fit_into_a_write() {
+    let server = Arc::new(Server::default());
+    let (mut rig, settings) = unbounded();
+    let ids = remember_before(&rig, 24, &" It is a box like any other.".repeat(60));
+    let stored = kept(&rig, "m0").bytes.len();
+    let limits = RequestLimits { max_payload_bytes: 32 << 10, ..RequestLimits::default() };
+    rig.engine.reconfigure(EngineSettings { limits, ..EngineSettings::default() });
+    rig.compass = Compass::new(&rig.engine, settings, Some(server.clone()));
+    wait_until("vectors", || all_have_vectors(&rig, &ids));
+    let asked = server.asked.lock().unwrap();
+    assert_eq!(asked.iter().map(|(_, texts)| texts.len()).sum::<usize>(), 24, "each text once");
+    let most = asked.iter().map(|(_, texts)| texts.len()).max().unwrap();
+    assert!(most > 1 && most * stored <= 32 << 10, "{most} of {stored} bytes");
+}
+
+#[test]
+fn a_server_that_answers_with_no_vectors_is_left_alone_by_questions() {
+    let server = Arc::new(Server::default());
+    let rig = beside(&server, settings());
+    remember(&rig, "m1", "A red mug stands by the sink.");
+    wait_until("a vector", || !vectors_of(&rig, "m1").is_empty());
+    found_by_meaning(&rig, "where is my cup", "m1");
+    *server.is_broken.lock().unwrap() = true;
+    let calls = server.calls();
+    for question in ["is the sink wet", "is the sink dry", "where is the sink"] {
+        let answer = found(&rig, question);
+        assert_eq!(text(&answer, "/meta/similarity"), "words");
+        assert!(is(&answer, "/meta/degraded"));
+    }
+    assert_eq!(server.calls() - calls, 1, "each of them is paid for");
 }
