@@ -7,6 +7,7 @@ mod core;
 mod errors;
 mod learning;
 mod meaning;
+mod power;
 mod signals;
 mod stages;
 mod vectors;

@@ -42,6 +42,10 @@ pub(super) struct Server {
     pub(super) fault: Mutex<Option<Reached>>,
     /// It answers with what are no vectors.
     pub(super) is_broken: Mutex<bool>,
+    /// The numbers that each request asks vectors to have, if it does.
+    pub(super) dimensions: Mutex<Vec<Option<u64>>>,
+    /// Bytes of all requests.
+    pub(super) bytes: AtomicUsize,
     /// It refuses requests of more texts.
     pub(super) most_texts: Mutex<Option<usize>>,
     /// Requests that it has answered, or refused.
@@ -63,6 +67,8 @@ impl Server {
 impl ModelClient for Server {
     fn post(&self, path: &str, body: Vec<u8>, _: Instant) -> Result<Vec<u8>, ModelFault> {
         let sent = value(&body);
+        self.bytes.fetch_add(body.len(), Ordering::AcqRel);
+        self.dimensions.lock().unwrap().push(sent.get("dimensions").and_then(Value::as_u64));
         let texts = sent.get("input").and_then(Value::as_array).unwrap_or_default();
         let texts: Vec<String> =
             texts.iter().filter_map(|text| text.as_str().map(str::to_owned)).collect();

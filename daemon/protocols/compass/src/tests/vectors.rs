@@ -11,6 +11,7 @@ use super::*;
 use crate::embedding::hash_of;
 use crate::names::Sort;
 use crate::similarity::{Vectors, similarities};
+use crate::state::Memory;
 use crate::store::{Batch, Search, Shape, Sketch, Store, Understood};
 
 /// States a vector on a memory as a client does, who does not say what it was made of.
@@ -237,4 +238,136 @@ fn a_server_that_answers_with_no_vectors_is_left_alone_by_questions() {
         assert!(is(&answer, "/meta/degraded"));
     }
     assert_eq!(server.calls() - calls, 1, "each of them is paid for");
+}
+
+#[test]
+fn tenants_share_a_request_and_nothing_else() {
+    let server = Arc::new(Server::default());
+    let mut rig = Rig::new();
+    let other = Caller { tenant: Some("other".into()), ..agent("a1") };
+    remember(&rig, "m1", "A red mug stands by the sink.");
+    let params = r#"{"task_id":"t1","memory_id":"m1","content":"Somebody locked the entrance."}"#;
+    assert!(rig.response(&other, "memory.store", params).get("result").is_some());
+    rig.compass = Compass::new(&rig.engine, settings(), Some(server.clone()));
+    let made_of = |tenant: &str| {
+        let store = Store::new(&rig.engine, tenant);
+        let kept = store.get::<Memory>(Sort::Memory, "m1").unwrap().unwrap();
+        let stated = kept.record.extension.into_iter().flatten();
+        let mut stated = stated.filter(|one| one.url == EMBEDDING_URL);
+        stated.find_map(|one| Some(text(&one.value_json?, "/textHash").to_owned()))
+    };
+    let both = ["A red mug stands by the sink.", "Somebody locked the entrance."];
+    wait_until("vectors", || {
+        let hashes = both.map(|text| Some(hash_of(text)));
+        [made_of(omird_router::DEFAULT_TENANT), made_of("other")] == hashes
+    });
+    let mut texts = server.texts();
+    texts.sort();
+    assert_eq!((server.calls(), texts), (1, both.map(str::to_owned).to_vec()));
+    // A memory of the one is none of the other, however near it is.
+    found_by_meaning(&rig, "where is my cup", "m1");
+    for query in ["where is my cup", "which door"] {
+        let params = format!(r#"{{"query":"{query}","touch":false}}"#);
+        for (caller, content) in [(&agent("a1"), both[0]), (&other, both[1])] {
+            let answer = rig.response(caller, "memory.retrieve", &params);
+            for one in list(&answer, "/result/memories") {
+                assert_eq!(text(one, "/memory/content"), content, "{query}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_read_only_daemon_spends_nothing_and_changes_nothing() {
+    let server = Arc::new(Server::default());
+    let mut rig = beside(&server, settings());
+    remember(&rig, "m1", "A red mug stands by the sink.");
+    wait_until("a vector", || !vectors_of(&rig, "m1").is_empty());
+    rig.engine.stop();
+    let read_only = EngineSettings { read_only: true, ..EngineSettings::default() };
+    let clock = rig.clock.clone();
+    let parts = Parts { settings: read_only, clock, ..parts(rig.dir.path()) };
+    rig.engine = Engine::open(parts, &mut |_| {}).unwrap();
+    let calls = server.calls();
+    let other = Settings { embedding_model: Some("other".to_owned()), ..settings() };
+    rig.compass = Compass::new(&rig.engine, other, Some(server.clone()));
+    std::thread::sleep(Duration::from_millis(500));
+    assert_eq!(server.calls(), calls, "no vectors of another model are made");
+    // What a question costs could not be written down.
+    rig.compass.reconfigure(settings());
+    wait_until("vectors are read in", || is(&found(&rig, "red sink"), "/meta/degraded"));
+    assert_eq!(ids(&found(&rig, "red sink")), ["m1"]);
+    assert_eq!(server.calls(), calls);
+    assert_eq!(kept(&rig, "m1").version, 2);
+    // What costs nothing needs no lease.
+    rig.compass.reconfigure(Settings { usd_per_million_embedded: 0.0, ..settings() });
+    let answer = found(&rig, "where is my cup");
+    assert_eq!(text(&answer, "/meta/similarity"), "meaning");
+    assert_eq!((ids(&answer), server.calls()), (vec!["m1"], calls + 1));
+}
+
+#[test]
+fn vectors_have_as_many_numbers_as_they_are_asked_to() {
+    let server = Arc::new(Server::default());
+    let three = Settings { embedding_dimensions: Some(3), ..settings() };
+    let rig = beside(&server, three);
+    remember(&rig, "m1", "A red mug stands by the sink.");
+    wait_until("a vector", || !vectors_of(&rig, "m1").is_empty());
+    found_by_meaning(&rig, "where is my cup", "m1");
+    assert!(server.dimensions.lock().unwrap().iter().all(|asked| *asked == Some(3)));
+    // The server makes three all the same: those are none.
+    let calls = server.calls();
+    rig.compass.reconfigure(Settings { embedding_dimensions: Some(4), ..settings() });
+    wait_until("it is asked for four", || server.calls() == calls + 1);
+    assert_eq!(server.dimensions.lock().unwrap().last(), Some(&Some(4)));
+    let answer = found(&rig, "red mug");
+    assert_eq!(text(&answer, "/meta/similarity"), "words", "none is of that size");
+    assert!((number(&answer, "/memories/0/parts/sim") - 1.0).abs() < 1e-9, "{answer}");
+    assert_eq!(kept(&rig, "m1").version, 2);
+    // Those of three are there when they are asked for again.
+    rig.compass.reconfigure(settings());
+    let answer = found(&rig, "where is my cup");
+    assert_eq!(text(&answer, "/meta/similarity"), "meaning");
+}
+
+#[test]
+fn a_stop_while_a_request_is_out_costs_no_memory() {
+    let server = Arc::new(Server::default());
+    let mut rig = beside(&server, settings());
+    let released = Released(&server);
+    *server.held.lock().unwrap() = Some("mug");
+    remember(&rig, "m1", "A red mug stands by the sink.");
+    wait_until("the request is out", || server.calls() == 1);
+    // It does not wait for the server.
+    let began = Instant::now();
+    rig.engine.stop();
+    assert!(began.elapsed() < Duration::from_secs(10));
+    drop(released);
+    wait_until("the answer", || server.ended.load(Ordering::Acquire) == 1);
+    restart(&mut rig, &server, settings());
+    wait_until("a vector", || !vectors_of(&rig, "m1").is_empty());
+    assert_eq!(server.calls(), 2, "the answer came to a daemon that had stopped");
+    let metrics = rig.ask("memory.get_compression_metrics", r#"{"task_id":"t1"}"#);
+    assert!(number(&metrics, "/budget/spent_usd") > 0.0, "the first request counts");
+}
+
+#[test]
+fn those_that_it_was_not_told_of_are_looked_for() {
+    let server = Arc::new(Server::default());
+    let unbounded = Settings { episodic_memory_capacity: 0, ..settings() };
+    let rig = beside(&server, unbounded);
+    let released = Released(&server);
+    *server.held.lock().unwrap() = Some("Box m0 ");
+    // More than there is room for, while the thread waits for the server.
+    let mut all = remember_before(&rig, 1, "");
+    wait_until("the request is out", || server.calls() == 1);
+    for n in 1..1100 {
+        let id = format!("m{n}");
+        remember(&rig, &id, &format!("Box {id} stands beside the charger."));
+        all.push(id);
+    }
+    drop(released);
+    wait_until("all were sent", || server.texts().len() >= 1100);
+    wait_until("vectors", || all_have_vectors(&rig, &all));
+    assert_eq!(server.texts().len(), 1100, "each once");
 }
