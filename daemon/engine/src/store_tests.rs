@@ -1,5 +1,6 @@
 //! The store on folders that a real engine filled.
 
+mod explained;
 mod inspect;
 mod moved;
 mod recovery;

@@ -171,6 +171,14 @@ impl Catalog {
             && self.tombstones.name_reused(target).is_none_or(|seq| seq <= self.doc(from).seq)
     }
 
+    /// Returns when something was forgotten (microseconds), if its tombstone is still held or its last version is.
+    pub fn forgotten_at(&self, key: &RefKey) -> Option<i64> {
+        // A rule may have let go of it before a user had it forgotten: its last version knows the earlier time.
+        let doc = self.head(key).and_then(|head| self.docs().get(head.doc as usize));
+        let retired = doc.filter(|doc| doc.forgotten).map(|doc| doc.retired);
+        retired.or_else(|| self.tombstones.get(key).map(|tombstone| tombstone.at))
+    }
+
     /// The time (microseconds) at which a user had a version forgotten that is
     /// [`End::Forgotten`](omird_store::End::Forgotten); `None` if only rules let go of it.
     pub fn version_forgotten_since(&self, id: DocId) -> Option<i64> {

@@ -84,7 +84,7 @@ impl Engine {
     pub fn explain(&self, target: &Ref) -> Result<Value, Error> {
         let key = RefKey::of(target);
         let now = self.now().0.as_micros();
-        let (head, row) = {
+        let (head, row, forgotten_at) = {
             let catalog = self.catalog();
             if let Some(lost) = catalog.losses.of(&key).filter(|lost| !lost.is_forgotten) {
                 let readable = catalog.live(&key).map(|id| catalog.doc(id).version);
@@ -95,7 +95,8 @@ impl Engine {
             })?;
             // Of what was forgotten, compaction may have left nothing but that it was.
             let doc = catalog.docs().get(head.doc as usize).cloned();
-            (head, doc.map(|doc| (catalog.handle(head.doc), doc)))
+            let row = doc.map(|doc| (catalog.handle(head.doc), doc));
+            (head, row, catalog.forgotten_at(&key))
         };
         let mut map = Map::new();
         map.insert("ref", target.to_string());
@@ -103,10 +104,9 @@ impl Engine {
         map.insert("version", int(head.version));
         let (handle, doc) = match row {
             Some(row) if head.live => row,
-            row => {
+            _ => {
                 map.insert("forgotten", Value::Bool(true));
-                let at = row.map(|(_, doc)| doc.retired).filter(|&at| at != NEVER);
-                map.insert("forgottenAt", at.map_or(Value::Null, instant));
+                map.insert("forgottenAt", forgotten_at.map_or(Value::Null, instant));
                 let why = self.inner.shared.deletion_causes.of(&key);
                 map.insert("reason", why.map_or(Value::Null, Value::from));
                 return Ok(Value::Object(map));
