@@ -70,7 +70,7 @@ impl Disk for SlowDisk {
 }
 
 impl DiskFile for SlowFile {
-    pass_on!(file: len read_at write_at truncate);
+    pass_on!(file: len read_at write_at truncate has_name);
 
     fn sync(&self) -> io::Result<()> {
         self.gate.pass();

@@ -594,7 +594,7 @@ impl Disk for Killed {
 }
 
 impl DiskFile for KilledFile {
-    pass_on!(file: len read_at);
+    pass_on!(file: len read_at has_name);
 
     fn write_at(&self, buf: &[u8], offset: u64) -> io::Result<()> {
         live_on(&self.left)?;

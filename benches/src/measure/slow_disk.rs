@@ -29,7 +29,7 @@ struct SlowFile {
 }
 
 impl DiskFile for SlowFile {
-    pass_on!(inner: len read_at write_at truncate allocate);
+    pass_on!(inner: len read_at write_at truncate has_name allocate);
 
     fn sync(&self) -> io::Result<()> {
         std::thread::sleep(self.sync);

@@ -147,6 +147,8 @@ impl Engine {
                 began: log_began,
                 mount_generation,
                 last_sync: Instant::now(),
+                last_look: Instant::now(),
+                is_to_close: false,
             },
             next_seq: start.next_seq,
             touches: Touches {

@@ -3,4 +3,5 @@
 mod explained;
 mod inspect;
 mod moved;
+mod nameless;
 mod recovery;

@@ -140,6 +140,11 @@ pub trait DiskFile: Send + Sync {
     fn sync(&self) -> io::Result<()>;
     /// Cuts or extends the file to `len` bytes.
     fn truncate(&self, len: u64) -> io::Result<()>;
+    /// Returns true if the name that the file was opened under still leads to it: false if it was deleted, moved or
+    /// replaced since. A disk whose names nobody else changes need not look.
+    fn has_name(&self) -> io::Result<bool> {
+        Ok(true)
+    }
     /// Takes room for `len` bytes of an empty file, which read as zeros; writes them where the file system can
     /// do no better.
     fn allocate(&self, len: u64) -> io::Result<()> {

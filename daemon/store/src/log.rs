@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use omir_core::instant::Timestamp;
 
-use crate::disk::{Disk, DiskFile, Mode};
+use crate::disk::{self, Disk, DiskFile, Mode};
 use crate::wal::{DIR, FILE_HEADER, FILE_MAGIC, FRAME_MAGIC, frame_crc, path};
 use crate::witness::{self, Fact};
 
@@ -128,6 +128,23 @@ impl Log {
         self.len() == FILE_HEADER as u64
     }
 
+    /// Writes the log again under its name if that leads to it no more, because somebody deleted or moved it: what is
+    /// acknowledged must be there for the next start. Tells whether it did; durable on return, and the handle for
+    /// readers is another one.
+    ///
+    /// # Errors
+    /// Whatever the disk says. Then nothing more may be acknowledged, and it is to be tried again.
+    pub fn keep_name(&mut self, disk: &dyn Disk) -> io::Result<bool> {
+        if !self.exists || self.file.has_name()? {
+            return Ok(false);
+        }
+        let nameless = |error| nameless(self.number, &error);
+        write_again(disk, self.number, &*self.file, self.written).map_err(nameless)?;
+        self.file = disk.open(&path(self.number), Mode::Write).map_err(nameless)?;
+        self.synced = self.written;
+        Ok(true)
+    }
+
     /// Adds the facts of the frame that is staged next, or was staged last.
     pub fn attest(&mut self, facts: impl IntoIterator<Item = Fact>) {
         self.witness.stage(facts);
@@ -215,6 +232,33 @@ impl Log {
     pub fn is_dirty(&self) -> bool {
         self.synced != self.written
     }
+}
+
+/// The error of a log that has lost its name and cannot be written again.
+fn nameless(number: u64, error: &io::Error) -> io::Error {
+    let message = format!("{} was deleted and cannot be written again: {error}", path(number));
+    io::Error::new(error.kind(), message)
+}
+
+/// Writes the first `len` bytes of an open log again under its name, durable on return. Another file that lies there by
+/// now is not ours to overwrite, and is kept as `.replaced`.
+pub(crate) fn write_again(
+    disk: &dyn Disk,
+    number: u64,
+    file: &dyn DiskFile,
+    len: u64,
+) -> io::Result<()> {
+    let mut bytes = vec![0; usize::try_from(len).map_err(io::Error::other)?];
+    file.read_at(&mut bytes, 0)?;
+    // Its folder may be gone as well.
+    disk.create_dir(DIR)?;
+    disk.sync_dir(".")?;
+    let path = path(number);
+    if disk.list(DIR)?.iter().any(|name| path.ends_with(name.as_str())) {
+        disk.rename(&path, &format!("{path}.replaced"))?;
+    }
+    disk::replace(disk, &path, &bytes)?;
+    disk.sync_dir(DIR)
 }
 
 /// The file of a log that could not be made.

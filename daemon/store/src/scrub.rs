@@ -12,7 +12,7 @@ use crate::index::Index;
 use crate::log::Unsealed;
 use crate::sealer::{SealedSegment, Sealer};
 use crate::version::FileId;
-use crate::{seal, segment, wal};
+use crate::{log, seal, segment, wal};
 
 impl<I: Index> Sealer<I> {
     /// Reads a segment, its sidecar and its signature, and mends what can be mended of them. `None` if there is no such
@@ -68,6 +68,31 @@ impl<I: Index> Sealer<I> {
         let contents = wal::read_known(&bytes, log.log, durable);
         let is_whole = contents.is_ok_and(|contents| contents.damage.is_empty());
         Ok((is_whole && bytes.len() >= durable).then_some(mended.len()))
+    }
+
+    /// Writes a log that waits to be sealed again if somebody deleted it, and tells whether it did. `None` if it is
+    /// deleted and nobody holds it open any more: it is lost, and an empty damaged file stands for it.
+    ///
+    /// # Errors
+    /// Whatever the disk says; it is to be tried again.
+    pub fn keep_log(&self, log: &Unsealed) -> io::Result<Option<bool>> {
+        self.disk.mount_generation()?;
+        let id = FileId::log(log.log);
+        let file = self.catalog.read().files().file(id);
+        let Some(file) = file else { return Ok(Some(false)) };
+        match file.has_name() {
+            Ok(true) => return Ok(Some(false)),
+            Ok(false) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound && !disk::is_gone(&error) => {
+                wal::stand_in(&*self.disk, log.log)?;
+                return Ok(None);
+            }
+            Err(error) => return Err(error),
+        }
+        log::write_again(&*self.disk, log.log, &*file, log.end)?;
+        let file = self.disk.open(&wal::path(log.log), Mode::Read)?;
+        self.catalog.write().files_mut().add_log(id, file);
+        Ok(Some(true))
     }
 
     /// Signs a segment whose signature is lost, if its sidecar vouches for its bytes and its neighbours say where in the

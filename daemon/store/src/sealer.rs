@@ -294,6 +294,10 @@ impl<I: Index> Sealer<I> {
             Err(error) if !is_sound && disk::is_loss(&error) => {
                 disk::read_around(&*self.disk, &wal::path(log))?.0
             }
+            // It was deleted, and an empty file stands for it.
+            Err(error) if !is_sound && error.kind() == io::ErrorKind::NotFound => {
+                return self.disk.mount_generation().map(drop).map_err(SealError::from);
+            }
             bytes => bytes?,
         };
         bytes.truncate(usize::try_from(end).unwrap_or(usize::MAX));
@@ -343,7 +347,12 @@ impl<I: Index> Sealer<I> {
             self.disk.remove(&path).and_then(|()| witness::remove(&*self.disk, log))
         } else {
             // Its witness stays: it tells what was lost with it.
-            self.disk.rename(&path, &format!("{path}.damaged"))
+            match self.disk.rename(&path, &format!("{path}.damaged")) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound && !disk::is_gone(&error) => {
+                    wal::stand_in(&*self.disk, log).map(drop)
+                }
+                renamed => renamed,
+            }
         };
         if let Err(error) = dropped.and_then(|()| self.disk.sync_dir(wal::DIR)) {
             tracing::warn!(file = path, %error, "a sealed log could not be dropped yet");

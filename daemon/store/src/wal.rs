@@ -21,7 +21,7 @@ mod mend;
 
 use std::io;
 
-use crate::disk::{self, Disk};
+use crate::disk::{self, Disk, Mode};
 use crate::transaction::MAX_SEQ;
 
 pub(crate) use self::mend::{mend, write_mended};
@@ -41,6 +41,15 @@ pub(crate) fn frame_crc(number: u64, len: u32, synced: u32, payload: &[u8]) -> u
     hasher.update(&synced.to_le_bytes());
     hasher.update(payload);
     hasher.finalize()
+}
+
+/// Puts an empty damaged file in the place of a log that is gone, so that all later starts miss it, whatever is
+/// sealed in between. Durable on return; returns its path.
+pub(crate) fn stand_in(disk: &dyn Disk, number: u64) -> io::Result<String> {
+    let stand_in = format!("{}.damaged", path(number));
+    disk.open(&stand_in, Mode::Create)?;
+    disk.sync_dir(DIR)?;
+    Ok(stand_in)
 }
 
 /// A good frame found by [`read`].

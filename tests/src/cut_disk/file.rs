@@ -167,6 +167,13 @@ impl DiskFile for CutFile {
         card.change(self.file, Change::Truncate(len))
     }
 
+    fn has_name(&self) -> io::Result<bool> {
+        let card = self.card();
+        card.reach(self.file)?;
+        let mut names = card.folders.values().flat_map(|names| names.current().values());
+        Ok(names.any(|node| *node == Node::File(self.file)))
+    }
+
     fn allocate(&self, len: u64) -> io::Result<()> {
         self.truncate(len)
     }

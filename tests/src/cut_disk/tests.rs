@@ -205,3 +205,14 @@ fn the_room_that_is_left_is_told() {
     disk.set_capacity(Some(3 * BLOCK));
     assert_eq!(disk.space().unwrap(), Space { free: 2 * BLOCK, total: 3 * BLOCK });
 }
+
+#[test]
+fn a_file_whose_name_was_removed_knows_it_and_can_still_be_read() {
+    let (disk, file) = card_with("d/a", b"a");
+    assert!(file.has_name().unwrap());
+    disk.remove("d/a").unwrap();
+    assert!(!file.has_name().unwrap());
+    disk.open("d/a", Mode::Create).unwrap();
+    assert!(!file.has_name().unwrap(), "that is another");
+    assert_eq!(file.len().unwrap(), 1);
+}

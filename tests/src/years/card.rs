@@ -199,6 +199,11 @@ impl DiskFile for CardFile {
         self.inner.truncate(len)
     }
 
+    fn has_name(&self) -> io::Result<bool> {
+        self.state.powered()?;
+        self.inner.has_name()
+    }
+
     fn allocate(&self, len: u64) -> io::Result<()> {
         self.state.powered()?;
         self.inner.allocate(len)

@@ -51,9 +51,19 @@ impl Integrity {
 
     /// Notes that a file was damaged and is whole again.
     pub(crate) fn repaired(&self, file: &str) {
+        self.repaired_with(file, "it was damaged and is whole again");
+    }
+
+    /// Notes that somebody deleted a file that was open, and that it is written again.
+    pub(crate) fn written_again(&self, file: &str) {
+        tracing::error!(file, "was deleted while it was in use, and is written again");
+        self.repaired_with(file, "it was deleted while it was in use, and is written again");
+    }
+
+    fn repaired_with(&self, file: &str, message: &str) {
         self.sound(file);
         self.repaired.fetch_add(1, Ordering::Relaxed);
-        self.announce(EventKind::Repaired, file, "it was damaged and is whole again");
+        self.announce(EventKind::Repaired, file, message);
     }
 
     /// Notes that some of a file is lost.

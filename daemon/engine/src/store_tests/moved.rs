@@ -42,7 +42,7 @@ impl Disk for Card {
 }
 
 impl DiskFile for Open {
-    pass_on!(file: len write_at sync truncate allocate);
+    pass_on!(file: len write_at sync truncate has_name allocate);
 
     fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<()> {
         if self.was_out.load(Ordering::Acquire) && !self.is_new {

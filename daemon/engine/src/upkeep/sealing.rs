@@ -84,6 +84,27 @@ fn set_unsound(waiting: &mut VecDeque<Closed>, log: u64, shared: &Shared) {
     }
 }
 
+/// Writes logs that wait again if somebody deleted them. One that nobody holds open any more is lost.
+fn keep_logs(sealer: &Sealer, waiting: &mut VecDeque<Closed>, shared: &Shared) {
+    if !shared.faults.may_seal() {
+        return;
+    }
+    for closed in waiting.iter_mut().filter(|closed| closed.log.is_sound) {
+        let path = FileId::log(closed.log.log).path();
+        match sealer.keep_log(&closed.log) {
+            Ok(Some(false)) => {}
+            Ok(Some(true)) => shared.integrity.written_again(&path),
+            Ok(None) => {
+                shared.integrity.lost(&path, "it was deleted while it waited to be sealed");
+                closed.log.is_sound = false;
+            }
+            Err(error) => {
+                tracing::warn!(file = path, %error, "was deleted and is not written again yet");
+            }
+        }
+    }
+}
+
 /// Starts the sealing thread, which ends when it is told to.
 pub(crate) fn seal_in_background(
     sealer: Sealer,
@@ -157,6 +178,7 @@ impl Sealing {
                 // Nobody knows what the writer left half done in what logs are judged by.
                 break;
             }
+            keep_logs(&self.sealer, &mut self.waiting, &self.shared);
             let is_of_all =
                 |(scope, _): &(CompactionScope, CompactionAnswer)| *scope != CompactionScope::Due;
             let is_first = is_stopping && self.shared.sealed.segments.load(Ordering::Relaxed) == 0;

@@ -86,6 +86,10 @@ pub(crate) struct OpenLog {
     /// Mount generation of the data folder; a log of an earlier one is not written on.
     pub(crate) mount_generation: u64,
     pub(crate) last_sync: Instant,
+    /// Time of the last look whether its name still leads to it.
+    pub(crate) last_look: Instant,
+    /// True if a new log is to be begun: this one had lost its name, and perhaps its witness.
+    pub(crate) is_to_close: bool,
 }
 
 /// Access states that are counted and not journaled yet.
@@ -502,6 +506,7 @@ impl Writer {
         if !self.log.is_sound {
             return;
         }
+        self.look_after_log_name();
         if let Durability::Interval(every) = self.settings.durability
             && self.log.file.is_dirty()
             && self.log.last_sync.elapsed() >= every
@@ -520,6 +525,9 @@ impl Writer {
             self.note(Vec::new());
         }
         if self.log.has_changes && self.shared.room.is_log_to_close.swap(false, Ordering::AcqRel) {
+            self.rotate();
+        }
+        if may_try && self.log.is_to_close {
             self.rotate();
         }
         if may_try && self.is_log_due() {

@@ -1,8 +1,8 @@
 //! The real disk: a folder of the operating system's file system.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -55,10 +55,10 @@ impl Disk for Folder {
     fn open(&self, path: &str, mode: Mode) -> io::Result<Arc<dyn DiskFile>> {
         let path = self.root.join(path);
         let file = match mode {
-            Mode::Read => File::open(path)?,
+            Mode::Read => File::open(&path)?,
             Mode::Write => {
                 self.mount_generation()?;
-                OpenOptions::new().read(true).write(true).custom_flags(no_link()).open(path)?
+                OpenOptions::new().read(true).write(true).custom_flags(no_link()).open(&path)?
             }
             Mode::Create => {
                 let before = self.mount_generation()?;
@@ -69,7 +69,7 @@ impl Disk for Folder {
                     .truncate(true)
                     .mode(0o600)
                     .custom_flags(no_link())
-                    .open(path)?;
+                    .open(&path)?;
                 // The card may have gone in between; then nothing is written to what was made.
                 if self.mount_generation()? != before {
                     return Err(Gone("the data folder came back just now".to_owned()).into());
@@ -77,7 +77,7 @@ impl Disk for Folder {
                 file
             }
         };
-        Ok(Arc::new(FolderFile(file)))
+        Ok(Arc::new(FolderFile { file, path }))
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
@@ -110,32 +110,58 @@ pub(crate) fn no_link() -> i32 {
     rustix::fs::OFlags::NOFOLLOW.bits() as i32
 }
 
-struct FolderFile(File);
+struct FolderFile {
+    file: File,
+    /// The path that it was opened under.
+    path: PathBuf,
+}
 
 impl DiskFile for FolderFile {
     fn len(&self) -> io::Result<u64> {
-        Ok(self.0.metadata()?.len())
+        Ok(self.file.metadata()?.len())
     }
 
     fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<()> {
-        self.0.read_exact_at(buf, offset)
+        self.file.read_exact_at(buf, offset)
     }
 
     fn write_at(&self, buf: &[u8], offset: u64) -> io::Result<()> {
-        self.0.write_all_at(buf, offset)
+        self.file.write_all_at(buf, offset)
     }
 
     fn sync(&self) -> io::Result<()> {
-        self.0.sync_data()
+        self.file.sync_data()
     }
 
     fn truncate(&self, len: u64) -> io::Result<()> {
-        self.0.set_len(len)
+        self.file.set_len(len)
+    }
+
+    fn has_name(&self) -> io::Result<bool> {
+        let own = self.file.metadata()?;
+        match fs::symlink_metadata(&self.path) {
+            Ok(named) => {
+                let number = |file: &Metadata| (file.dev(), file.ino());
+                // Some file systems give a file another number at each look, as those of FUSE may.
+                let traits = |file: &Metadata| (file.len(), file.mtime(), file.mtime_nsec());
+                let is_alike = own.nlink() > 0 && traits(&named) == traits(&own);
+                Ok(number(&named) == number(&own) || is_alike)
+            }
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+                ) =>
+            {
+                Ok(false)
+            }
+            Err(error) => Err(error),
+        }
     }
 
     fn allocate(&self, len: u64) -> io::Result<()> {
         loop {
-            match rustix::fs::fallocate(&self.0, FallocateFlags::empty(), 0, len) {
+            match rustix::fs::fallocate(&self.file, FallocateFlags::empty(), 0, len) {
                 Err(Errno::INTR) => {}
                 Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => {
                     return super::write_zeros(self, len);
@@ -172,5 +198,22 @@ mod tests {
         assert!(folder.open("wal/link", Mode::Create).is_err());
         assert!(folder.open("wal/link", Mode::Write).is_err());
         assert_eq!(fs::read_to_string(&outside).unwrap(), "mine");
+    }
+
+    #[test]
+    fn a_file_that_was_deleted_moved_or_replaced_has_lost_its_name() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = Folder::new(dir.path());
+        let at = |name: &str| folder.root().join(name);
+        let file = folder.open("log", Mode::Create).unwrap();
+        assert!(file.has_name().unwrap());
+        fs::rename(at("log"), at("moved")).unwrap();
+        assert!(!file.has_name().unwrap());
+        fs::write(at("log"), "another").unwrap();
+        assert!(!file.has_name().unwrap());
+        fs::rename(at("moved"), at("log")).unwrap();
+        assert!(file.has_name().unwrap());
+        fs::remove_file(at("log")).unwrap();
+        assert!(!file.has_name().unwrap());
     }
 }

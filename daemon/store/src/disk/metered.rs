@@ -148,7 +148,7 @@ impl MeteredFile {
 }
 
 impl DiskFile for MeteredFile {
-    pass_on!(inner: len read_at);
+    pass_on!(inner: len read_at has_name);
 
     fn write_at(&self, buf: &[u8], offset: u64) -> io::Result<()> {
         self.inner.write_at(buf, offset)?;

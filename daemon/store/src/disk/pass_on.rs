@@ -63,6 +63,9 @@ macro_rules! pass_on {
     (@ $inner:ident truncate) => {
         fn truncate(&self, len: u64) -> ::std::io::Result<()> { self.$inner.truncate(len) }
     };
+    (@ $inner:ident has_name) => {
+        fn has_name(&self) -> ::std::io::Result<bool> { self.$inner.has_name() }
+    };
     (@ $inner:ident allocate) => {
         fn allocate(&self, len: u64) -> ::std::io::Result<()> { self.$inner.allocate(len) }
     };

@@ -199,6 +199,10 @@ impl DiskFile for Reader {
         self.0.opened()?.truncate(len)
     }
 
+    fn has_name(&self) -> io::Result<bool> {
+        self.0.opened()?.has_name()
+    }
+
     fn allocate(&self, len: u64) -> io::Result<()> {
         self.0.opened()?.allocate(len)
     }

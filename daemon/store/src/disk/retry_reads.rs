@@ -62,7 +62,7 @@ struct RetryReadsFile {
 }
 
 impl DiskFile for RetryReadsFile {
-    pass_on!(file: len write_at sync truncate allocate);
+    pass_on!(file: len write_at sync truncate has_name allocate);
 
     fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<()> {
         let reading = self.reading.read().clone();

@@ -31,6 +31,9 @@ const WHEN_SHORT: Duration = Duration::from_secs(3600);
 /// But no longer than this.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
+/// Interval between looks for the log's name while nobody writes.
+const LOOK: Duration = Duration::from_secs(1);
+
 /// So much is free beside the reserve where anything new is taken in: the next block of the log and of its
 /// witness.
 const NEW: u64 = 2 * BLOCK;
@@ -157,6 +160,12 @@ impl Writer {
             self.shared.faults.refused(&*self.disk, Part::Log, &error);
             return Err(self.shared.faults.refusal());
         }
+        if let Err(error) = self.keep_log_name() {
+            self.log.file.discard();
+            self.next_seq = first;
+            self.shared.faults.refused(&*self.disk, Part::Log, &error);
+            return Err(self.shared.faults.refusal());
+        }
         if self.log.file.len() > LOG_CEILING {
             self.log.file.discard();
             self.next_seq = first;
@@ -180,6 +189,34 @@ impl Writer {
                 self.next_seq = first;
                 Err(self.refuse(error))
             }
+        }
+    }
+
+    /// Looks whether the log is still found under its name, and writes it again if somebody deleted it: an open file
+    /// takes everything without one, and all of it would be lost at the next start.
+    ///
+    /// # Errors
+    /// Whatever the disk says. Nothing may be acknowledged then.
+    fn keep_log_name(&mut self) -> std::io::Result<()> {
+        self.log.last_look = Instant::now();
+        if self.log.file.keep_name(&*self.disk)? {
+            let id = FileId::log(self.log.file.number());
+            self.catalog.write().files.add_log(id, self.log.file.file());
+            // Its witness may be gone as well. A new log has one.
+            self.log.is_to_close = true;
+            self.shared.integrity.written_again(&id.path());
+        }
+        Ok(())
+    }
+
+    /// Looks after the log's name while nobody writes.
+    pub(super) fn look_after_log_name(&mut self) {
+        let is_here = self.disk.mount_generation().ok() == Some(self.log.mount_generation);
+        if !is_here || self.log.last_look.elapsed() < LOOK {
+            return;
+        }
+        if let Err(error) = self.keep_log_name() {
+            self.shared.faults.refused(&*self.disk, Part::Log, &error);
         }
     }
 
@@ -230,6 +267,7 @@ impl Writer {
                     .add_log(FileId::log(self.log.file.number()), self.log.file.file());
                 self.log.first = self.next_seq;
                 self.log.has_changes = false;
+                self.log.is_to_close = false;
                 self.log.has_news = false;
                 self.log.is_sound = true;
                 self.log.began = self.shared.time.history();
