@@ -237,8 +237,11 @@ fn answers(engine: &Engine) -> String {
     }
     for name in NAMES {
         let target = reference(name);
-        let got = engine.get(&target).unwrap_or_else(|error| panic!("{name}: {error}"));
-        let got = got.map_or_else(|| "nothing".to_owned(), |bytes| json::to_string(&value(&bytes)));
+        let got = match engine.get(&target) {
+            Ok(Some(bytes)) => json::to_string(&value(&bytes)),
+            Ok(None) => "nothing".to_owned(),
+            Err(error) => error.code.to_string(),
+        };
         line(&mut out, &format!("get {name}"), &got);
         let explained = match engine.explain(&target) {
             Ok(explained) => json::to_string(&for_programs(explained)),

@@ -298,7 +298,8 @@ fn no_first_version_is_given_twice_after_a_loss_that_nobody_can_name() {
     });
     let session = open(&disk, &clock);
     assert!(session.damage().iter().any(|damage| damage.file.starts_with(wal::DIR)));
-    assert_eq!(look(&session).unwrap(), None);
+    let why = look(&session).expect_err("the damaged bytes still name it");
+    assert!(why.to_string().contains("version 1 is unreadable"), "{why}");
     door(&session, "LOCKED");
     assert_eq!(version(&session), 2);
 }

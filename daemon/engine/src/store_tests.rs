@@ -2,6 +2,7 @@
 
 mod explained;
 mod inspect;
+mod lost_names;
 mod moved;
 mod nameless;
 mod recovery;

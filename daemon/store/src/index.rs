@@ -10,6 +10,7 @@
 //!
 //! What was drawn is opaque here: the kept index stores it beside the number of its segment and hands it back.
 
+use std::collections::HashSet;
 use std::error::Error;
 
 use omir_core::reference::Ref;
@@ -17,7 +18,7 @@ use omir_core::reference::Ref;
 use crate::block::Row;
 use crate::draw::{BlockOf, Draw};
 use crate::files::Files;
-use crate::key::RefKey;
+use crate::key::{KeyPrefix, RefKey};
 use crate::tombstone::By;
 use crate::transaction::Touch;
 use crate::version::{DocId, FileId, Location, Stamp};
@@ -108,6 +109,10 @@ pub trait Index: Draw + Send + Sync + Sized {
 
     /// Takes in what second copies say, in any order.
     fn learn(&mut self, facts: &[Fact]) -> Learned;
+
+    /// Takes in names that damaged bytes tell, once [`Index::learn`] was called. Returns of how many nothing else is known:
+    /// they are lost.
+    fn lose(&mut self, names: &HashSet<KeyPrefix>) -> u64;
 
     /// Notes that acknowledged first versions of unknown names are lost.
     fn lose_unknown(&mut self);

@@ -23,6 +23,7 @@ mod logs;
 mod segments;
 mod witnesses;
 
+use std::collections::{BTreeSet, HashSet};
 use std::io;
 
 use omir_core::instant::Timestamp;
@@ -32,6 +33,7 @@ use crate::cache::Cache;
 use crate::digest::{self, Digest};
 use crate::disk::{self, Disk};
 use crate::index::Index;
+use crate::key::KeyPrefix;
 use crate::log::{Log, Unsealed};
 use crate::mark::Mark;
 use crate::sealer::SealedSegment;
@@ -134,8 +136,10 @@ struct Recovery<'a, I> {
     needless_logs: Vec<u64>,
     /// Statements of second copies on damaged files.
     facts: Vec<Fact>,
-    /// True if acknowledged versions are lost of which no second copy tells.
-    has_lost_unknown: bool,
+    /// Names in bytes that cannot be read, or are not used. First versions have no second copy.
+    names: HashSet<KeyPrefix>,
+    /// Damaged files that acknowledged versions are lost with. Some of them may be of names that nothing tells.
+    lossy: BTreeSet<String>,
     /// Segments that are used and have no readable signature.
     unsigned: Vec<u64>,
 }
@@ -212,7 +216,8 @@ pub fn recover_on<I: Index>(
         may_resume: true,
         needless_logs: Vec::new(),
         facts: Vec::new(),
-        has_lost_unknown: false,
+        names: HashSet::new(),
+        lossy: BTreeSet::new(),
         unsigned: Vec::new(),
     };
     remove_left_sidecars(disk)?;

@@ -16,6 +16,7 @@
 mod draft;
 pub(crate) mod salvage;
 
+use std::collections::HashSet;
 use std::ops::Range;
 
 use omir_core::cbor;
@@ -30,6 +31,7 @@ use crate::PRODUCER;
 use crate::block::{Block, Row};
 use crate::digest::{self, Digest};
 use crate::draw::{BlockOf, Draw};
+use crate::key::KeyPrefix;
 use crate::locate::{self, BadSegment, bad};
 use crate::manifest::{self, FoundManifest, Manifest, Older};
 pub use crate::names::{
@@ -101,6 +103,8 @@ pub struct Layout {
     pub copies: Vec<Range<usize>>,
     /// True if the manifest passes its checksum. If not, nothing of what it says can be relied on.
     pub is_manifest_whole: bool,
+    /// Names in what cannot be read; found only where damaged entries were looked for.
+    pub(crate) names_lost: HashSet<KeyPrefix>,
 }
 
 impl Layout {
@@ -133,7 +137,8 @@ pub fn layout(bytes: &[u8]) -> Result<Layout, BadSegment> {
     let (recorded, copies) = others.split_at(manifest.entries.len());
     let entries = manifest.entries.iter().copied().zip(recorded.iter().cloned()).collect();
     let is_manifest_whole = is_whole;
-    Ok(Layout { entries, superseded, copies: copies.to_vec(), manifest, is_manifest_whole })
+    let (copies, names_lost) = (copies.to_vec(), HashSet::new());
+    Ok(Layout { entries, superseded, copies, manifest, is_manifest_whole, names_lost })
 }
 
 /// Takes a segment apart that may be damaged: its entries are those that pass their checksum. Also tells what does not.
@@ -153,7 +158,9 @@ pub(super) fn layout_of_whole(bytes: &[u8]) -> Result<(Layout, Vec<BadSegment>),
         {
             Ok((layout, lost))
         }
-        _ => by_structure,
+        Some((salvaged, _)) => by_structure
+            .map(|(layout, lost)| (Layout { names_lost: salvaged.names_lost, ..layout }, lost)),
+        None => by_structure,
     }
 }
 
@@ -197,7 +204,19 @@ pub fn index_what_is_whole<D: Draw>(
     bytes: &[u8],
     words: Option<D::Words>,
 ) -> Result<(BlockOf<D>, Vec<BadSegment>), BadSegment> {
+    index_with_losses::<D>(bytes, words).map(|(block, lost, _)| (block, lost))
+}
+
+/// A block, what does not pass its checksum, and the names in that.
+pub(crate) type WithLosses<D> = (BlockOf<D>, Vec<BadSegment>, HashSet<KeyPrefix>);
+
+/// As [`index_what_is_whole`], also with the names that damaged memories still tell. Nothing else in them is relied on.
+pub(crate) fn index_with_losses<D: Draw>(
+    bytes: &[u8],
+    words: Option<D::Words>,
+) -> Result<WithLosses<D>, BadSegment> {
     let (layout, lost) = layout_of_whole(bytes)?;
+    let names = layout.names_lost;
     let mut versions: Vec<(Stamp, Range<usize>)> =
         layout.entries.into_iter().chain(layout.superseded).collect();
     versions.sort_by_key(|(stamp, _)| (stamp.seq, stamp.ordinal));
@@ -220,7 +239,7 @@ pub fn index_what_is_whole<D: Draw>(
     }
     let text = match words {
         Some(words) if D::is_consistent(&rows, &words) => words,
-        Some(_) => return index_what_is_whole::<D>(bytes, None),
+        Some(_) => return index_with_losses::<D>(bytes, None),
         None => D::gathered(text),
     };
     let manifest = layout.manifest;
@@ -238,5 +257,5 @@ pub fn index_what_is_whole<D: Draw>(
         last_seq: manifest.last_seq,
         last_recorded: manifest.last_recorded,
     };
-    Ok((block, lost))
+    Ok((block, lost, names))
 }

@@ -68,7 +68,9 @@ fn explain_lost(target: &Ref, now: i64, lost: Stamp, readable: Option<u64>) -> V
     map.insert("ref", target.to_string());
     map.insert("now", instant(now));
     map.insert("version", int(lost.version));
-    map.insert("recorded", instant(lost.recorded));
+    if lost.recorded != 0 {
+        map.insert("recorded", instant(lost.recorded));
+    }
     map.insert("unreadable", Value::Bool(true));
     map.insert("readableVersion", readable.map_or(Value::Null, int));
     Value::Object(map)
@@ -91,7 +93,11 @@ impl Engine {
                 return Ok(explain_lost(target, now, lost.stamp, readable));
             }
             let head = catalog.head(&key).ok_or_else(|| {
-                Error::at(Code::NotFound, "/ref", format!("{target} is not in the store"))
+                let hint = match catalog.losses.has_unknown() {
+                    true => "; the card has lost memories whose names nothing tells, see disk.hint of the status",
+                    false => "",
+                };
+                Error::at(Code::NotFound, "/ref", format!("{target} is not in the store{hint}"))
             })?;
             // Of what was forgotten, compaction may have left nothing but that it was.
             let doc = catalog.docs().get(head.doc as usize).cloned();

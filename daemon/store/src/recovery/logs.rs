@@ -17,11 +17,12 @@ use crate::key::RefKey;
 use crate::locate::BadSegment;
 use crate::log::Unsealed;
 use crate::mark::Mark;
+use crate::segment::{self, salvage};
 use crate::tombstone::By;
 use crate::transaction::{Op, Touch, Transaction, Unreadable};
 use crate::version::{FileId, Location, Stamp};
+use crate::wal;
 use crate::witness::{self, Fact, Testimony};
-use crate::{segment, wal};
 
 /// How many numbers a log may have given out of which nothing can be read.
 const RESERVED: u64 = 1 << 24;
@@ -127,12 +128,12 @@ impl<I: Index> Recovery<'_, I> {
             {
                 let (from, to) = (self.last_seq + 1, next - 1);
                 self.last_seq = to;
-                self.report(
-                    &wal::path(*number),
-                    format!("transactions {from} to {to} were acknowledged and are lost"),
-                );
                 // Its own end, unless another log lacks in between: it is sealed alone, and kept.
                 let is_own = follower.is_some_and(|(other, _)| other == number + 1);
+                self.report(
+                    &wal::path(if is_own { *number } else { number + 1 }),
+                    format!("transactions {from} to {to} were acknowledged and are lost"),
+                );
                 if let Some(log) = replayed.last_mut()
                     && log.unsealed.log == *number
                     && is_own
@@ -148,11 +149,29 @@ impl<I: Index> Recovery<'_, I> {
             let is_sound = |log: &ReplayedLog| log.unsealed.log == number && log.unsealed.is_sound;
             if !replayed.iter().any(is_sound) && !self.needless_logs.contains(&number) {
                 self.last_seq = self.last_seq.max(testimony.last_seq);
-                self.has_lost_unknown = true;
+                self.note_lossy_log(number)?;
                 self.facts.extend(testimony.facts);
             }
         }
         Ok(replayed)
+    }
+
+    /// Notes that acknowledged versions are lost with a log, under the name that it has by now.
+    fn note_lossy_log(&mut self, number: u64) -> io::Result<()> {
+        let path = wal::path(number);
+        let is_there = self.disk.list(wal::DIR)?.iter().any(|name| path.ends_with(name.as_str()));
+        self.lossy.insert(if is_there { path } else { format!("{path}.damaged") });
+        Ok(())
+    }
+
+    /// The file that is missing before log `number`: a segment that left its signature behind, or else the log before.
+    fn missing_before(&self, number: u64) -> io::Result<String> {
+        let names = self.disk.list(segment::DIR)?;
+        let is_there = |path: &String| names.iter().any(|name| path.ends_with(name.as_str()));
+        let signed = names.iter().filter_map(|name| name.strip_suffix(".sig"));
+        let signed = signed.filter_map(|stem| segment::number_of(&format!("{stem}.omirb")));
+        let missing = signed.map(segment::path).filter(|path| !is_there(path)).max();
+        Ok(missing.unwrap_or_else(|| wal::path(number.saturating_sub(1))))
     }
 
     fn replay(
@@ -191,10 +210,15 @@ impl<I: Index> Recovery<'_, I> {
             // The log remembers that there was more before it: a file is gone. Its numbers are not
             // given out again, or a copy that turns up later would contradict what is here.
             let (from, to) = (self.last_seq + 1, contents.first_seq - 1);
-            self.report(&path, format!("transactions {from} to {to} came before it and are lost"));
+            let missing = self.missing_before(number)?;
+            self.report(
+                &missing,
+                format!("is missing: transactions {from} to {to} came before {path} and are lost"),
+            );
             self.last_seq = to;
         }
         for lost in &contents.damage {
+            self.names.extend(salvage::keys_in(&bytes[lost.at..lost.at + lost.len]));
             self.report(
                 &path,
                 format!("{} bytes from byte {} were acknowledged and are lost", lost.len, lost.at),

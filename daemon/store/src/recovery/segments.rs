@@ -22,6 +22,7 @@ use crate::index::Index;
 use crate::kept::Parts;
 use crate::locate::BadSegment;
 use crate::sealer::SealedSegment;
+use crate::segment::WithLosses;
 use crate::signature::Seal;
 use crate::version::{DocId, FileId};
 use crate::{healing, segment};
@@ -35,7 +36,7 @@ enum Examined<D: Draw> {
         len: u64,
         missing: Vec<IndexKind>,
         standing: Standing,
-        made: Result<(BlockOf<D>, Vec<BadSegment>), BadSegment>,
+        made: Result<WithLosses<D>, BadSegment>,
     },
     /// The card lost it.
     Lost(io::Error),
@@ -200,15 +201,16 @@ impl<I: Index> Recovery<'_, I> {
         match made {
             // A log it stands for could not be dropped when it was sealed; sealing it again would
             // bring back what a compaction dropped.
-            Ok((block, lost))
+            Ok((block, lost, names))
                 if standing == Standing::Signed
                     || !logs.contains(&block.log)
                     || !block.replaces.is_empty() =>
             {
                 if let Some(first) = lost.first() {
-                    // Its names are lost with it; its second copy knows those that are no first versions.
+                    // Its second copy knows those that are no first versions.
                     self.facts.extend(healing::facts_of(self.disk, number));
-                    self.has_lost_unknown = true;
+                    self.names.extend(names);
+                    self.lossy.insert(path.clone());
                     let count = lost.len();
                     let message = format!("damaged memories: {count}, the first at {first}");
                     self.report(&path, message + "; the others are served");
@@ -268,8 +270,8 @@ fn examine<D: Draw>(
     // What is kept was drawn from the bytes that were signed.
     let is_signed = || seal.is_some_and(|seal| digest::digest(&bytes) == seal.contents.sha256);
     let words = kept.into_words().filter(|_| is_signed());
-    let made = segment::index_what_is_whole::<D>(&bytes, words);
-    let digest = made.as_ref().ok().map(|(block, _)| block.digest);
+    let made = segment::index_with_losses::<D>(&bytes, words);
+    let digest = made.as_ref().ok().map(|(block, ..)| block.digest);
     let standing = match (seal, digest) {
         (Some(seal), Some(digest)) if seal.contents.sha256 == digest => Standing::Signed,
         (None, Some(digest)) if is_vouched_for(disk, number, &digest) => Standing::Vouched,

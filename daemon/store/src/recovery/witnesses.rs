@@ -10,9 +10,9 @@
 use std::io;
 
 use super::{Recovery, borne};
-use crate::disk::Mode;
 use crate::index::Index;
-use crate::{healing, segment, wal, witness};
+use crate::segment::{self, salvage};
+use crate::{disk, healing, wal, witness};
 
 impl<I: Index> Recovery<'_, I> {
     /// Hears the witnesses of logs that are gone or set aside, and takes in what all of them say.
@@ -29,33 +29,57 @@ impl<I: Index> Recovery<'_, I> {
             let is_lost = number > self.last_log && testimony.end > wal::FILE_HEADER as u64;
             let is_set_aside = has(format!("{number:010}.wal.damaged"));
             if is_lost && !is_set_aside {
-                self.stand_in(&wal::path(number))?;
+                self.stand_in(number)?;
             }
             if is_set_aside || is_lost {
                 self.last_seq = self.last_seq.max(testimony.last_seq);
-                self.has_lost_unknown = true;
+                self.lossy.insert(format!("{}.damaged", wal::path(number)));
                 self.facts.extend(testimony.facts);
             } else {
                 borne(witness::remove(self.disk, number))?;
             }
         }
+        // Set aside, or not to be had: what is left of its bytes names first versions, which have no second copy.
+        for name in self.disk.list(wal::DIR)? {
+            if let Some(number) = name.strip_suffix(".damaged").and_then(wal::number_of) {
+                let path = format!("{}.damaged", wal::path(number));
+                let bytes =
+                    disk::read_around(self.disk, &path).map_or_else(|_| Vec::new(), |read| read.0);
+                let durable = witness::load(self.disk, number).end;
+                let durable = usize::try_from(durable).unwrap_or(usize::MAX);
+                match wal::read_known(&bytes, number, durable) {
+                    // What is whole in it was sealed.
+                    Ok(contents) => contents.damage.iter().for_each(|lost| {
+                        self.names.extend(salvage::keys_in(&bytes[lost.at..lost.at + lost.len]));
+                    }),
+                    Err(_) => self.names.extend(salvage::keys_in(&bytes)),
+                }
+                self.lossy.insert(path);
+            }
+        }
         for name in self.disk.list(segment::DIR)? {
-            // Set aside, or not to be had: what it held is told by its sidecar.
+            // What it held is told by its sidecar as well.
             if let Some(number) = name.strip_suffix(".damaged").and_then(segment::number_of) {
+                let path = format!("{}/{name}", segment::DIR);
                 self.facts.extend(healing::facts_of(self.disk, number));
-                self.has_lost_unknown = true;
+                if let Ok((bytes, _)) = disk::read_around(self.disk, &path) {
+                    self.names.extend(salvage::keys_set_aside(&bytes));
+                }
+                self.lossy.insert(path);
             }
         }
         let learned = self.catalog.learn(&std::mem::take(&mut self.facts));
-        if self.has_lost_unknown {
+        let lost = learned.lost + self.catalog.lose(&std::mem::take(&mut self.names));
+        if !self.lossy.is_empty() {
             self.catalog.lose_unknown();
         }
-        if learned.lost > 0 {
-            let lost = learned.lost;
+        // Never a file that is whole: whoever reads it looks there.
+        if let Some(file) = self.lossy.first().cloned().filter(|_| lost > 0) {
+            let files = self.lossy.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
             let message = format!(
-                "the newest version of {lost} memories is lost; they are not served until they are remembered again"
+                "the newest version of {lost} memories is lost ({files}); they are not served until they are remembered again"
             );
-            self.report(wal::DIR, message);
+            self.report(&file, message);
         }
         if learned.forgotten > 0 {
             tracing::warn!(
@@ -68,13 +92,13 @@ impl<I: Index> Recovery<'_, I> {
 
     /// Puts an empty damaged file in the place of a log that is missing, so that later starts know of it too, whatever is
     /// sealed in between.
-    fn stand_in(&mut self, path: &str) -> io::Result<()> {
-        let stand_in = format!("{path}.damaged");
-        let made = self.disk.open(&stand_in, Mode::Create);
-        let stands = borne(made.and_then(|_| self.disk.sync_dir(wal::DIR)))?;
-        let kept = if stands { format!("; {stand_in} stands for it") } else { String::new() };
+    fn stand_in(&mut self, number: u64) -> io::Result<()> {
+        let path = wal::path(number);
+        let made = wal::stand_in(self.disk, number).map(drop);
+        let kept =
+            if borne(made)? { format!("; {path}.damaged stands for it") } else { String::new() };
         self.report(
-            path,
+            &path,
             format!(
                 "is missing, and its witness tells that memories were in it: they are lost{kept}"
             ),

@@ -8,6 +8,7 @@
 //! A damaged manifest is taken apart member by member. What it still says is likely and not
 //! certain; where it says nothing of an entry, only what the entry itself says is known.
 
+use std::collections::HashSet;
 use std::ops::Range;
 
 use omir_core::cbor;
@@ -17,6 +18,7 @@ use omir_core::reference::{Id, Ref};
 use omir_core::value::{Map, Value};
 
 use super::{Layout, decode_resource};
+use crate::key::{KeyPrefix, RefKey};
 use crate::locate::{BadSegment, bad};
 use crate::manifest::{self, FoundManifest, Manifest};
 use crate::tombstone::Tombstone;
@@ -118,8 +120,9 @@ pub(super) fn layout(bytes: &[u8]) -> Option<(Layout, Vec<BadSegment>)> {
         .take(lacking.unwrap_or_default())
         .map(|start| bad(start, "a memory does not pass its checksum"))
         .collect();
+    let names_lost = holes.iter().flat_map(|hole| keys_in(&bytes[hole.clone()])).collect();
     let is_manifest_whole = true;
-    Some((Layout { manifest, entries, superseded, copies, is_manifest_whole }, lost))
+    Some((Layout { manifest, entries, superseded, copies, is_manifest_whole, names_lost }, lost))
 }
 
 /// Tells recorded entries, copies and damaged entries apart, by a manifest that is whole.
@@ -170,12 +173,40 @@ fn between<'a>(
 /// Names in bytes that are no longer whole: `Type/id`, or the id alone where its type is lost.
 pub(crate) fn names_in(bytes: &[u8]) -> Vec<String> {
     const MOST: usize = 100;
-    const TYPE: &[u8] = b"\x6cresourceType";
     let mut names: Vec<String> = Vec::new();
+    each_name_in(bytes, |reference, id| {
+        let name = reference.map_or(id, |reference| reference.to_string());
+        if !names.contains(&name) {
+            names.push(name);
+        }
+        names.len() < MOST
+    });
+    names
+}
+
+/// Names in bytes that are no longer whole, of those whose type can be read too. A bit of a name may be wrong as well: then
+/// it is one that nobody asks for.
+pub(crate) fn keys_in(bytes: &[u8]) -> HashSet<KeyPrefix> {
+    let mut keys = HashSet::new();
+    each_name_in(bytes, |reference, _| {
+        keys.extend(reference.map(|reference| RefKey::of(&reference).prefix()));
+        true
+    });
+    keys
+}
+
+/// Names in a segment that is set aside: nothing of it is served.
+pub(crate) fn keys_set_aside(bytes: &[u8]) -> HashSet<KeyPrefix> {
+    let Salvage { entries, holes, .. } = salvage(bytes);
+    let read = entries.iter().map(|item| RefKey::of(&item.resource.reference()).prefix());
+    read.chain(holes.into_iter().flat_map(|hole| keys_in(&bytes[hole]))).collect()
+}
+
+/// Calls `f` with each id, and its reference where its type can be read, until it returns false.
+fn each_name_in(bytes: &[u8], mut f: impl FnMut(Option<Ref>, String) -> bool) {
+    const TYPE: &[u8] = b"\x6cresourceType";
     let mut at = 0;
-    while let Some(found) = find(bytes, ID, at)
-        && names.len() < MOST
-    {
+    while let Some(found) = find(bytes, ID, at) {
         at = found + ID.len();
         let Some(id) = text(&bytes[at..]).filter(|id| Id::check(id).is_ok()) else { continue };
         if id.starts_with(manifest::ID_PREFIX) {
@@ -184,14 +215,11 @@ pub(crate) fn names_in(bytes: &[u8]) -> Vec<String> {
         let end = find(bytes, ID, at).unwrap_or(bytes.len());
         let kind = find(&bytes[at..end], TYPE, 0)
             .and_then(|found| text(&bytes[at + found + TYPE.len()..]));
-        let name = kind
-            .and_then(|kind| format!("{kind}/{id}").parse::<Ref>().ok())
-            .map_or(id, |reference| reference.to_string());
-        if !names.contains(&name) {
-            names.push(name);
+        let reference = kind.and_then(|kind| format!("{kind}/{id}").parse::<Ref>().ok());
+        if !f(reference, id) {
+            return;
         }
     }
-    names
 }
 
 fn text(bytes: &[u8]) -> Option<String> {

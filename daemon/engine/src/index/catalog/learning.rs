@@ -1,6 +1,6 @@
 //! Learning: taking in the facts of second copies (`store/witness.rs`), which tell of versions that no file gives back.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use omird_store::{Fact, FactKind, Learned};
 
@@ -51,6 +51,20 @@ impl Catalog {
             }
         }
         learned
+    }
+
+    /// Takes in names that damaged bytes tell, after [`Catalog::learn`]. One of which nothing is held, and no second copy
+    /// tells, has lost its first version at least. Returns how many those are.
+    pub fn lose(&mut self, names: &HashSet<KeyPrefix>) -> u64 {
+        if names.is_empty() {
+            return 0;
+        }
+        let held: HashSet<KeyPrefix> = self.rows.names().map(|key| key.prefix()).collect();
+        let mut lost = 0;
+        for name in names.difference(&held) {
+            lost += u64::from(self.losses.add_first(*name));
+        }
+        lost
     }
 
     /// Returns true if a version or a tombstone is held that is as new as a fact.

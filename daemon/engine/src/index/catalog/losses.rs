@@ -53,6 +53,22 @@ impl Losses {
         self.lost.insert(name, lost);
     }
 
+    /// Adds a name of which nothing is known but that its first version is lost, unless more is known; tells whether it did.
+    /// Nobody knows when that was recorded: its stamp is before all others.
+    pub(super) fn add_first(&mut self, name: KeyPrefix) -> bool {
+        let stamp = Stamp { seq: 0, ordinal: 0, version: 1, recorded: 0 };
+        let is_new = !self.lost.contains_key(&name);
+        if is_new {
+            self.add(name, Lost { stamp, is_forgotten: false });
+        }
+        is_new
+    }
+
+    /// Returns true if first versions are lost of which nothing tells the names.
+    pub fn has_unknown(&self) -> bool {
+        self.has_unknown
+    }
+
     /// Notes that something newer than any loss came under a name.
     pub(super) fn remove(&mut self, key: &RefKey) {
         self.lost.remove(&key.prefix());

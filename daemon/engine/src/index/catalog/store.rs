@@ -1,5 +1,6 @@
 //! The catalog as the store sees it: filled by a start, asked by sealing and compaction.
 
+use std::collections::HashSet;
 use std::error::Error;
 
 use omir_core::model::Resource;
@@ -10,7 +11,7 @@ use super::Catalog;
 use crate::index::block::{Block, By, Kind, Row};
 use crate::index::doc::{DocId, FileId, Location, Stamp};
 use crate::index::facts::{Facts, Position, Times, terms_of};
-use crate::index::key::RefKey;
+use crate::index::key::{KeyPrefix, RefKey};
 use crate::index::text::{DocTerms, TextBlock, TextBlockBuilder, TextIndex};
 
 impl Catalog {
@@ -127,6 +128,10 @@ impl Index for Catalog {
 
     fn learn(&mut self, facts: &[Fact]) -> Learned {
         self.learn(facts)
+    }
+
+    fn lose(&mut self, names: &HashSet<KeyPrefix>) -> u64 {
+        self.lose(names)
     }
 
     fn lose_unknown(&mut self) {

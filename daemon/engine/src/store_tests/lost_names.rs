@@ -1,0 +1,156 @@
+//! First versions that are lost: they have no second copy, and what is left of the damaged bytes names them, at each start.
+//!
+//! Invariant 10 of ARCHITECTURE.md.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use omir_core::value::Value;
+
+use crate::ingest::request::Encoding;
+use crate::testing::parts;
+use crate::{Code, Engine, Precondition};
+
+const LONG: Duration = Duration::from_secs(60);
+const IDS: [&str; 5] = ["a0", "a1", "a2", "a3", "a4"];
+
+fn open(dir: &Path) -> Engine {
+    Engine::open(parts(dir), &mut |_| {}).unwrap()
+}
+
+fn remember(engine: &Engine, id: &str, condition: Option<Precondition>) -> Result<u64, Code> {
+    let json = format!(r#"{{"resourceType":"Entity","id":"{id}","name":"thing {id}"}}"#);
+    let change = engine.prepare(json.as_bytes(), Encoding::Json, None).unwrap();
+    let change = match condition {
+        Some(condition) => change.only_if(condition),
+        None => change,
+    };
+    engine.execute(change).map(|receipt| receipt.seq).map_err(|error| error.code)
+}
+
+fn file(dir: &Path, folder: &str, end: &str) -> PathBuf {
+    let names = fs::read_dir(dir.join(folder)).unwrap().map(|entry| entry.unwrap().path());
+    let mut found: Vec<PathBuf> =
+        names.filter(|path| path.to_string_lossy().ends_with(end)).collect();
+    found.sort();
+    found.pop().unwrap_or_else(|| panic!("{folder}: {end}"))
+}
+
+/// Turns two bits in the name of a thing, which no checksum restores.
+fn hurt(path: &Path, id: &str) {
+    let mut bytes = fs::read(path).unwrap();
+    let text = format!("thing {id}");
+    let at = bytes.windows(text.len()).rposition(|window| window == text.as_bytes()).unwrap();
+    bytes[at] ^= 1;
+    bytes[at + 3] ^= 2;
+    fs::write(path, bytes).unwrap();
+}
+
+fn status(engine: &Engine, pointer: &str) -> Value {
+    engine.status("rover").pointer(pointer).cloned().unwrap()
+}
+
+/// What is lost is refused, and nothing else, at this start and the next ones, whatever is sealed in between.
+fn assert_missed(dir: &Path, lost: &[&str], damaged: &str) {
+    for start in 0..3 {
+        let engine = open(dir);
+        for id in IDS {
+            let found = engine.get(&format!("Entity/{id}").parse().unwrap());
+            match lost.contains(&id) {
+                false => assert!(found.unwrap().is_some(), "{id} at {start}"),
+                true => {
+                    let refused = found.expect_err(&format!("{id} is lost, {start}"));
+                    assert_eq!(refused.code, Code::Internal);
+                    let explained = engine.explain(&format!("Entity/{id}").parse().unwrap());
+                    assert_eq!(explained.unwrap().get("unreadable"), Some(&Value::Bool(true)));
+                }
+            }
+        }
+        assert_eq!(status(&engine, "/counts/lost").as_u64(), Some(lost.len() as u64), "{start}");
+        assert_eq!(status(&engine, "/disk/damagedFiles").as_u64(), Some(1), "{start}");
+        let hint = status(&engine, "/disk/hint");
+        let named = hint.as_str().and_then(|hint| hint.split(": ").next()).unwrap();
+        assert_eq!(named.strip_suffix(".damaged").unwrap_or(named), damaged, "{start}: {hint:?}");
+        assert_eq!(engine.get(&"Entity/never".parse().unwrap()), Ok(None));
+        let unknown = engine.explain(&"Entity/never".parse().unwrap()).unwrap_err();
+        assert_eq!(unknown.code, Code::NotFound);
+        assert!(unknown.message.contains("names nothing tells"), "{unknown}");
+        engine.seal_now(LONG).unwrap();
+        engine.stop();
+    }
+    let engine = open(dir);
+    let back = lost[0];
+    assert_eq!(remember(&engine, back, Some(Precondition::Absent)), Err(Code::Conflict));
+    remember(&engine, back, None).unwrap();
+    engine.stop();
+    let engine = open(dir);
+    let (_, version) =
+        engine.get_versioned(&format!("Entity/{back}").parse().unwrap()).unwrap().unwrap();
+    assert_eq!(version, 2, "no number is given twice");
+    assert_eq!(status(&engine, "/counts/lost").as_u64(), Some(lost.len() as u64 - 1));
+    engine.stop();
+}
+
+/// A store of all things, in a segment or in a log that is written on.
+fn stored(is_sealed: bool) -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    if !is_sealed {
+        // The first stop leaves a segment.
+        let engine = open(dir.path());
+        remember(&engine, "first", None).unwrap();
+        engine.stop();
+    }
+    let engine = open(dir.path());
+    for id in IDS {
+        remember(&engine, id, None).unwrap();
+    }
+    if is_sealed {
+        engine.seal_now(LONG).unwrap();
+    }
+    engine.stop();
+    dir
+}
+
+#[test]
+fn what_a_damaged_segment_lost_is_missed_at_each_start() {
+    let dir = stored(true);
+    let segment = file(dir.path(), "segments", ".omirb");
+    hurt(&segment, "a2");
+    fs::write(file(dir.path(), "segments", ".par"), "").unwrap();
+    assert_missed(dir.path(), &["a2"], "segments/0000000001.omirb");
+}
+
+#[test]
+fn what_a_segment_held_that_is_set_aside_is_missed_at_each_start() {
+    let dir = stored(true);
+    let segment = file(dir.path(), "segments", ".omirb");
+    let mut bytes = fs::read(&segment).unwrap();
+    let at = bytes.windows(8).rposition(|window| window == b"firstSeq").unwrap();
+    bytes[at] ^= 1;
+    fs::write(&segment, bytes).unwrap();
+    fs::write(file(dir.path(), "segments", ".par"), "").unwrap();
+    assert_missed(dir.path(), &IDS, "segments/0000000001.omirb");
+}
+
+#[test]
+fn what_a_damaged_log_lost_is_missed_at_each_start() {
+    let dir = stored(false);
+    let log = file(dir.path(), "wal", ".wal");
+    hurt(&log, "a2");
+    let name = format!("wal/{}", log.file_name().unwrap().to_string_lossy());
+    assert_missed(dir.path(), &["a2"], &name);
+}
+
+#[test]
+fn a_whole_log_is_not_named_where_the_segment_before_it_is_missing() {
+    let dir = stored(true);
+    let engine = open(dir.path());
+    remember(&engine, "later", None).unwrap();
+    engine.stop();
+    fs::remove_file(file(dir.path(), "segments", ".omirb")).unwrap();
+    let engine = open(dir.path());
+    let files: Vec<_> = engine.damage().iter().map(|damage| damage.file.as_str()).collect();
+    assert_eq!(files, ["segments/0000000001.omirb"], "{:?}", engine.damage());
+    engine.stop();
+}
