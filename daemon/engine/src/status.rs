@@ -1,5 +1,6 @@
 //! The status: `docs/replies.md`, "Status".
 
+use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 
 use omir_core::instant::Timestamp;
@@ -108,10 +109,12 @@ impl Engine {
             _ => Some(state.hint().to_owned()),
         };
         disk.insert("hint", hint.map_or(Value::Null, Value::from));
-        let is_known = |file: &&String| self.inner.damage.iter().any(|known| known.file == **file);
-        let since = losses.iter().filter(|file| !is_known(file)).count();
-        let lost = (self.inner.damage.len() + since) as u64;
-        disk.insert("damagedFiles", int(lost));
+        // A file may be told of twice: what it was, and what is lost with it.
+        let found = self.inner.damage.iter().map(|damage| damage.file.as_str());
+        let found = found.chain(losses.iter().map(String::as_str));
+        let found: BTreeSet<&str> =
+            found.map(|file| file.strip_suffix(".damaged").unwrap_or(file)).collect();
+        disk.insert("damagedFiles", int(found.len() as u64));
         disk.insert("repairs", int(shared.integrity.repairs()));
         let scrubbed = shared.sealed.scrubbing().ended;
         let scrubbed = (scrubbed != 0).then(|| Timestamp::from_micros(scrubbed).to_string());
@@ -200,7 +203,11 @@ impl Engine {
             found.chain(self.inner.set_aside.iter().chain(since).map(String::as_str)).collect();
         files.sort_unstable();
         files.dedup();
-        files
+        // Set aside by this start: it has its other name by now.
+        let is_moved = |file: &str| {
+            files.iter().any(|other| other.strip_suffix(".damaged").is_some_and(|of| of == file))
+        };
+        files.iter().copied().filter(|file| !is_moved(file)).collect()
     }
 
     fn counts(&self, now: i64) -> (Map, Map, u64, u64) {
