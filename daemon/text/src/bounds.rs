@@ -2,7 +2,7 @@
 
 use crate::work::counted;
 use crate::{Approx1, Claim, HashedEmbedding, Language, Rarity, StemSet, TokenCounter};
-use crate::{constraint_cue, entities, facts, keywords, sentences, terms, words};
+use crate::{constraint_cue, entities, facts, keywords, lines, sentences, terms, told, words};
 
 /// Pieces whose repetition is awkward for one function or another.
 const PIECES: &[&str] = &[
@@ -63,6 +63,10 @@ const PIECES: &[&str] = &[
     "Bob's ",
     "°",
     "−1",
+    "```\n",
+    "1:x\n",
+    "    x = [\n",
+    "at a.b:1\n",
 ];
 
 fn run_all(text: &str) {
@@ -70,6 +74,8 @@ fn run_all(text: &str) {
     terms(text, |_| ());
     words(text, |_| ());
     sentences(text).for_each(drop);
+    lines(text);
+    told(text);
     constraint_cue(text);
     for language in [Language::English, Language::German] {
         facts(language, text);

@@ -92,6 +92,15 @@ const AGAINST: &[&str] = &[
 ];
 /// Words behind a constraint or requirement that state it.
 const STATING: &[&str] = &["are", "for", "is", "remains", "says", "stands", "that", "to"];
+/// Words that deny a need.
+const DENYING: &[&str] = &["doesn't", "isn't", "no", "not", "without"];
+/// Words behind `required` that no part is named by.
+const AFTER_REQUIRED: &[&str] =
+    &["as", "at", "before", "by", "for", "from", "if", "in", "on", "to", "when"];
+/// Words of a sentence that begins with `only`, at most, for it to need a verb.
+const SHORT_OF_VERB: usize = 3;
+/// Forms by which even a short sentence says what is so.
+const VERBS: &[&str] = &["are", "be", "enter", "go", "goes", "is", "open", "use"];
 /// Words before a cue that may stand between it and a word that says whose it is.
 const MOST_BEFORE: usize = 3;
 
@@ -127,6 +136,9 @@ impl Whole<'_, '_> {
                         .is_past
                         .get_or_init(|| words(self.all, PAST) || words(self.all, REPORTERS))
                 };
+                if before.is_empty() && is_fragment(behind) {
+                    return false;
+                }
                 let allows = words(&behind[..behind.len().min(MOST_ALLOWED)], ALLOWING);
                 let counts = words(next, COUNTED) || next.iter().any(is_number);
                 !words(last, SOLE) && (!counts || allows) && !is_past() && !is_option()
@@ -138,12 +150,29 @@ impl Whole<'_, '_> {
                     && (is_told || !words(near, AGAINST))
                     && !is_option()
             }
+            "require" | "requires" => !words(near, DENYING),
+            // `the required parts` names them; `two parts are required` asks for them.
+            "required" => {
+                let is_attribute = words(near, &["the", "following", "these", "those"])
+                    && next
+                        .iter()
+                        .any(|one| one.kind == LexemeKind::Word && !is_one_of(one, AFTER_REQUIRED));
+                !words(near, DENYING) && !is_attribute
+            }
             "constraint" | "constraints" | "requirement" | "requirements" => {
                 words(next, STATING) || next.iter().any(|one| one.is_symbol(":"))
             }
             _ => true,
         }
     }
+}
+
+/// Returns true for what follows `only` in `Only the sign.`: too short to say what is to be done.
+fn is_fragment(behind: &[Lexeme<'_>]) -> bool {
+    let says =
+        |one: &Lexeme<'_>| is_one_of(one, VERBS) || is_one_of(one, ALLOWING) || is_number(one);
+    let words = behind.iter().filter(|one| one.kind != LexemeKind::Symbol);
+    words.take(SHORT_OF_VERB + 1).count() <= SHORT_OF_VERB && !behind.iter().any(says)
 }
 
 fn is_number(lexeme: &Lexeme<'_>) -> bool {
@@ -301,6 +330,10 @@ mod tests {
             "error[E0277]: it cannot be shared between threads",
             "ERROR: package `litrs` requires rustc 1.80",
             "TypeError: int() argument must be a string",
+            "Only the sign.",
+            "The field is not required.",
+            "One of the required parts is missing from the box.",
+            "The check does not require a badge.",
         ] {
             assert_eq!(constraint_cue(sentence), None, "{sentence}");
         }
@@ -322,6 +355,9 @@ mod tests {
             "Stay within the limit of 2 m/s.",
             "Keep below the limit of 5 kg.",
             "We cannot exceed 20 kg.",
+            "Only staff may enter.",
+            "Drawer 2: staff only.",
+            "The badge is required at the gate.",
         ] {
             assert!(constraint_cue(sentence).is_some(), "{sentence}");
         }

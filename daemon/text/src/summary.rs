@@ -15,11 +15,11 @@
 //! | position | 1 for the first and the last sentence of its passage, else ½ |
 //! | cue | 1 with an outcome word or a constraint word, else 0 |
 //! | relevance | that of its passage |
-//! | statement | how much it states, by its words and its shape (`statement.rs`), 0 to 1 |
+//! | statement | how much it states, by its words and its shape (`statement.rs`), 0 to 1; 0.8 for the result of a tool |
 //! | overlap | share of its stems that one taken sentence has |
 //!
-//! Left out unless they are critical: sentences of stop words alone, those without a letter (`1:`), and those that three
-//! passages have word for word, unless nothing else is there. Sentences are joined by a space, or by a newline
+//! Left out unless they are critical: sentences of stop words alone, those without a letter (`1:`), what a tool printed
+//! (`output.rs`) and those that three passages have word for word; the last two unless nothing else is there. Sentences are joined by a space, or by a newline
 //! where the one before has no mark at its end.
 
 mod select;
@@ -27,9 +27,10 @@ mod select;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+use crate::output::statements;
 use crate::statement::{has_mark, statement};
 use crate::work::steps;
-use crate::{Language, TokenCounter, constraint_cue, outcome_cue, sentences};
+use crate::{Language, LineKind, TokenCounter, constraint_cue, outcome_cue};
 use select::{Candidate, select};
 
 /// The name of the method, as answers state it.
@@ -48,6 +49,9 @@ const PER_TOKEN: usize = 30;
 fn least_budget(input: usize) -> usize {
     MOST_LEAST.saturating_sub(input.saturating_sub(SHORT) / PER_TOKEN).max(LEAST)
 }
+
+/// How much the result of a tool states: as much as a good sentence.
+const RESULT: f64 = 0.8;
 
 /// Passages that have a sentence word for word make it a phrase of a tool, or of a greeting.
 const BOILERPLATE: usize = 3;
@@ -234,12 +238,12 @@ impl<'c> Summarizer<'c> {
         let mut seen: BTreeMap<&str, (usize, BTreeSet<usize>)> = BTreeMap::new();
         for (index, passage) in passages.iter().enumerate() {
             let mut held = BTreeSet::new();
-            let own: Vec<&str> = sentences(passage.text).collect();
-            for (at, &text) in own.iter().enumerate() {
+            let own: Vec<(LineKind, &str)> = statements(passage.text).collect();
+            for (at, &(kind, text)) in own.iter().enumerate() {
                 steps(text.len());
                 let ids = stems.of(self.language, text);
                 held.extend(ids.iter().copied());
-                let is_constraint = constraint_cue(text).is_some();
+                let is_constraint = kind == LineKind::Said && constraint_cue(text).is_some();
                 let is_critical = passage.is_critical || is_constraint;
                 if let Some((first, passages)) = seen.get_mut(text) {
                     found[*first].extract.is_critical |= is_critical;
@@ -257,13 +261,14 @@ impl<'c> Summarizer<'c> {
                 let score = 0.20 * if is_end { 1.0 } else { 0.5 }
                     + 0.20 * f64::from(u8::from(has_cue))
                     + 0.50 * relevance
-                    + 1.50 * statement(text);
+                    + 1.50 * if kind.is_result() { RESULT } else { statement(text) };
                 found.push(Candidate {
                     extract: Extract { passage: index, text, is_critical },
                     order: found.len(),
                     score,
                     stems: ids,
                     tokens: self.counter.count(text) + usize::from(!has_mark(text)),
+                    is_listing: kind == LineKind::Listing,
                 });
             }
             stems.hold(held);
@@ -275,6 +280,11 @@ impl<'c> Summarizer<'c> {
             !candidate.stems.is_empty() && candidate.extract.text.contains(char::is_alphabetic)
         };
         found.retain(|candidate| candidate.extract.is_critical || says_something(candidate));
+        let is_told =
+            |candidate: &Candidate<'_>| candidate.extract.is_critical || !candidate.is_listing;
+        if found.iter().any(is_told) {
+            found.retain(is_told);
+        }
         let is_worth_it = |candidate: &Candidate<'_>| {
             let held = seen.get(candidate.extract.text).map_or(1, |(_, passages)| passages.len());
             candidate.extract.is_critical || held < BOILERPLATE
