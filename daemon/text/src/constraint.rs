@@ -182,7 +182,7 @@ fn is_number(lexeme: &Lexeme<'_>) -> bool {
 /// Returns true for a form of the past: of the words above, or with `ed`.
 fn is_past(word: &Lexeme<'_>) -> bool {
     word.kind == LexemeKind::Word
-        && (is_one_of(word, PAST) || word.text.len() > 4 && ends_as_past(word.text))
+        && (is_one_of(word, PAST) || word.text.len() > 3 && ends_as_past(word.text))
 }
 
 /// Returns true for `stopped`, and not for `exceed` or `embed`.
@@ -331,6 +331,7 @@ mod tests {
             "ERROR: package `litrs` requires rustc 1.80",
             "TypeError: int() argument must be a string",
             "Only the sign.",
+            "The variable is set but never used",
             "The field is not required.",
             "One of the required parts is missing from the box.",
             "The check does not require a badge.",

@@ -45,7 +45,7 @@ pub use self::entities::{Entity, EntityKind, entities};
 pub use self::facts::{critical_facts, facts};
 pub use self::keywords::keywords;
 pub use self::language::{Language, UnknownLanguage};
-pub use self::output::{LineKind, lines, told};
+pub use self::output::{LineKind, lines, message, told};
 pub use self::quality::{coherence, compression_ratio, retention};
 pub use self::sentences::sentences;
 pub use self::similarity::{Rarity, StemSet, WeightedStems};

@@ -6,7 +6,9 @@
 //!
 //! | kind | lines |
 //! |---|---|
-//! | result | counts of tests (`3 passed, 1 failed`), the message of an error, the last frame of one that is no library's |
+//! | result | counts of tests (`3 passed, 1 failed`) |
+//! | failure | the message of an error |
+//! | place | the frame of a stack next to the error that is no library's |
 //! | listing | code, changes of code, numbered lines, other frames, paths, rows of a directory, objects of JSON, progress, prompts, rules |
 //! | said | all others |
 
@@ -20,8 +22,10 @@ use crate::{constraint_cue, sentences};
 pub enum LineKind {
     /// Somebody says it, or nothing tells that nobody does.
     Said,
-    /// The result of a tool: how tests came out, or where something failed.
+    /// The result of a tool: how tests came out.
     Result,
+    /// The place where something failed: the frame of a stack that is no library's.
+    Place,
     /// A message that something failed, such as `KeyError: 'dock'`.
     Failure,
     /// Printed by a tool: a part of a file or of a table, a prompt, progress.
@@ -31,7 +35,7 @@ pub enum LineKind {
 impl LineKind {
     /// Returns true for what a tool tells of its outcome.
     pub fn is_result(self) -> bool {
-        matches!(self, Self::Result | Self::Failure)
+        matches!(self, Self::Result | Self::Place | Self::Failure)
     }
 }
 
@@ -67,10 +71,26 @@ pub(crate) fn statements(text: &str) -> impl Iterator<Item = (LineKind, &str)> {
         .flat_map(|(kind, line)| sentences(line).map(move |sentence| (kind, sentence)))
 }
 
+/// Words by which a client marks what a tool answered.
+const LABELS: &[&str] = &["Observation: ", "OBSERVATION: ", "Outcome: ", "Output: ", "Result: "];
+
+/// Returns a line, trimmed and without such a word before it.
+fn unlabelled(raw: &str) -> &str {
+    let line = raw.trim();
+    LABELS.iter().find_map(|label| line.strip_prefix(label)).map_or(line, str::trim_start)
+}
+
+/// Returns the message of a line that tells an outcome, without the signs around it.
+pub fn message(line: &str) -> &str {
+    let bare = unlabelled(line).trim_matches(['=', ' ', '-', '_', '*']);
+    // As pytest marks the message of an error.
+    bare.strip_prefix("E ").map_or(bare, str::trim_start)
+}
+
 /// Decides by a line alone.
 fn by_itself(raw: &str) -> LineKind {
     steps(raw.len());
-    let line = raw.trim();
+    let line = unlabelled(raw);
     if line.is_empty() {
         return LineKind::Said;
     }
@@ -108,8 +128,7 @@ fn result(line: &str) -> Option<LineKind> {
         return None;
     }
     let bare = line.trim_matches(['=', ' ', '-', '_', '*']);
-    // As pytest marks the message of an error.
-    let message = bare.strip_prefix("E ").map_or(bare, str::trim_start);
+    let message = message(line);
     let is_failure = is_exception(message)
         || FAILING.iter().any(|one| message.starts_with(one))
         || COMPLAINTS.iter().any(|one| message.ends_with(one))
@@ -135,7 +154,7 @@ fn is_exception(line: &str) -> bool {
     (is_class || is_numbered) && rest.starts_with(' ') && !rest.trim().is_empty()
 }
 
-/// Returns true for what a compiler or a linter found at a place: `src/a.c:3:4: error: …`, `a.py:3:1: F841 …`.
+/// Returns true for what a compiler or a linter found at a place: `a.c:3:4: error: …`, `a.py:3:1: F841 …`.
 fn is_finding(line: &str) -> bool {
     let Some((place, rest)) = line.split_once(": ") else { return false };
     let first = rest.split([' ', ':', '[']).next().unwrap_or_default();
@@ -162,7 +181,7 @@ fn counts_tests(line: &str) -> bool {
     has_count && !is_prose
 }
 
-/// Returns true for the frame of a stack: `File "a.py", line 3, in f`, `at f (a.js:3:4)`, `--> src/a.rs:3:4`, `a/b.py:3: in f`.
+/// Returns true for the frame of a stack: `File "a.py", line 3, in f`, `at f (a.js:3:4)`, `--> a.rs:3:4`, `b.py:3: in f`.
 fn is_frame(line: &str) -> bool {
     if line.starts_with("File \"") && line.contains("\", line ") {
         return true;
@@ -178,7 +197,8 @@ fn is_frame(line: &str) -> bool {
     }
     // pytest: `tests/test_a.py:380: AttributeError`.
     let (place, rest) = line.split_once(": ").unwrap_or((line.trim_end_matches(':'), ""));
-    let is_behind = rest.is_empty() || rest.starts_with("in ") || ends_as_error(rest);
+    let is_behind =
+        is_of_library(place) || rest.is_empty() || rest.starts_with("in ") || ends_as_error(rest);
     has_line_number(place) && !place.contains(' ') && is_behind
 }
 
@@ -186,7 +206,7 @@ fn ends_as_error(word: &str) -> bool {
     !word.contains(' ') && ["Error", "Exception", "Failure"].iter().any(|end| word.ends_with(end))
 }
 
-/// Returns true for `a/b.py:380` and `a.rs:3:4`.
+/// Returns true for `b.py:380` and `a.rs:3:4`.
 fn has_line_number(place: &str) -> bool {
     let Some((path, number)) = place.split_once(':') else { return false };
     let is_number = number
@@ -235,10 +255,13 @@ fn is_aside(line: &str) -> bool {
 fn is_rule(line: &str) -> bool {
     let signs = line.chars().filter(|c| !c.is_alphanumeric() && !c.is_whitespace()).count();
     let all = line.chars().filter(|c| !c.is_whitespace()).count();
-    all >= 6
-        && signs * 10 >= all * 6
-        && !is_whole_object(line)
-        && !line.contains(|c: char| c as u32 > 0x2fff)
+    let is_bracket =
+        !line.contains(char::is_alphanumeric) && line.contains(['(', ')', '[', ']', '{', '}']);
+    is_bracket
+        || all >= 6
+            && signs * 10 >= all * 6
+            && !is_whole_object(line)
+            && !line.contains(|c: char| c as u32 > 0x2fff)
 }
 
 /// Beginnings of a line by which a tool tells what it is at.
@@ -252,7 +275,7 @@ const AT_WORK: &[&str] = &[
 fn is_progress(line: &str) -> bool {
     let is_at_work = AT_WORK.iter().any(|one| line.starts_with(one))
         && line.contains(|c: char| c.is_ascii_digit() || c == '/')
-        && !(line.ends_with('.') && !line.ends_with(".."));
+        && (!line.ends_with('.') || line.ends_with(".."));
     let passes = line.contains("::") && line.split_whitespace().any(|word| word == "PASSED")
         || line.starts_with("test ") && line.ends_with("... ok");
     is_at_work || passes || line.contains('%') && has_bar(line)
@@ -389,20 +412,27 @@ fn has_many_signs(line: &str) -> bool {
     all >= LEAST_SIGNS && signs * 100 >= all * MOST_SIGNS && !line.contains("://")
 }
 
-/// Marks what stands between fences of three back ticks, if there is code in it.
+/// Marks what stands between fences of three back ticks, if there is code in it, and what is between three quotes: a text inside
+/// of code.
 fn mark_fences(raw: &[&str], kinds: &mut [LineKind]) {
-    let is_fence = |line: &&str| line.trim_start().starts_with("```");
-    let fences: Vec<usize> = (0..raw.len()).filter(|&at| is_fence(&raw[at])).collect();
-    for pair in fences.chunks(2) {
-        let [from, to] = *pair else {
-            // One that nothing closes.
-            kinds[pair[0]] = LineKind::Listing;
-            break;
+    for fence in ["```", "\"\"\"", "'''"] {
+        let is_fence = |line: &str| {
+            let line = line.trim_start();
+            // One that is closed in the same line is none.
+            line.strip_prefix(fence).is_some_and(|rest| !rest.contains(fence))
         };
-        let names_language = raw[from].trim().len() > 3;
-        mark_if_code(raw, kinds, from + 1..to, names_language);
-        kinds[from] = LineKind::Listing;
-        kinds[to] = LineKind::Listing;
+        let fences: Vec<usize> = (0..raw.len()).filter(|&at| is_fence(raw[at])).collect();
+        for pair in fences.chunks(2) {
+            let [from, to] = *pair else {
+                // One that nothing closes.
+                kinds[pair[0]] = LineKind::Listing;
+                break;
+            };
+            let is_code_anyway = fence != "```" || raw[from].trim().len() > fence.len();
+            mark_if_code(raw, kinds, from + 1..to, is_code_anyway);
+            kinds[from] = LineKind::Listing;
+            kinds[to] = LineKind::Listing;
+        }
     }
 }
 
@@ -516,6 +546,7 @@ fn mark_changes(raw: &[&str], kinds: &mut [LineKind]) {
         &["diff --git ", "index ", "--- ", "+++ ", "@@ ", "new file mode", "deleted file mode"];
     let mut is_in = false;
     for (at, line) in raw.iter().enumerate() {
+        let line = if line.starts_with(' ') { line } else { unlabelled(line) };
         let begins = line.starts_with("diff --git ") || line.starts_with("@@ -");
         let goes_on = line.starts_with([' ', '+', '-', '\\'])
             || line.is_empty()
@@ -532,7 +563,7 @@ fn mark_frames(raw: &[&str], kinds: &mut [LineKind]) {
     let mut last: Option<usize> = None;
     let mut is_in_python = false;
     for at in 0..raw.len() {
-        let line = raw[at].trim();
+        let line = unlabelled(raw[at]);
         let is_indented = raw[at].starts_with([' ', '\t']);
         if line == "Traceback (most recent call last):" {
             (last, is_in_python) = (None, true);
@@ -543,7 +574,7 @@ fn mark_frames(raw: &[&str], kinds: &mut [LineKind]) {
             let is_first_wanted = line.starts_with("at ") || line.starts_with("--> ");
             if !is_of_library(line) && (!is_first_wanted || last.is_none()) {
                 if is_first_wanted {
-                    kinds[at] = LineKind::Result;
+                    kinds[at] = LineKind::Place;
                 }
                 last = Some(at);
             }
@@ -558,7 +589,7 @@ fn mark_frames(raw: &[&str], kinds: &mut [LineKind]) {
         is_in_python = false;
         if kinds[at] == LineKind::Failure {
             if let Some(frame) = last.take() {
-                kinds[frame] = LineKind::Result;
+                kinds[frame] = LineKind::Place;
             }
         } else if kinds[at] == LineKind::Said && !line.is_empty() {
             last = None;
@@ -589,10 +620,7 @@ mod tests {
                     rob@dock:~$";
         assert_eq!(of(text, LineKind::Said), ["I run the script again."]);
         assert_eq!(of(text, LineKind::Failure), ["dock.MapError: the map has no origin"]);
-        assert_eq!(
-            of(text, LineKind::Result),
-            ["File \"/home/rob/dock/map.py\", line 41, in load"]
-        );
+        assert_eq!(of(text, LineKind::Place), ["File \"/home/rob/dock/map.py\", line 41, in load"]);
         assert_eq!(
             told(text),
             "I run the script again.\nFile \"/home/rob/dock/map.py\", line 41, in load\n\
@@ -648,6 +676,10 @@ mod tests {
             "return self._height",
             "Compiling dock v0.3.1",
             "at lift (src/arm.js:40:9)",
+            "},",
+            "]",
+            "Outcome: [File: dock/map.py (120 lines total)]",
+            "/usr/lib/python3/dist-packages/arm/old.py:12: DeprecationWarning: old",
         ] {
             assert_eq!(by_itself(line), LineKind::Listing, "{line}");
         }
@@ -705,6 +737,10 @@ mod tests {
         let change = "diff --git a/map.py b/map.py\nindex 20edef5..5857437 100644\n--- a/map.py\n+++ b/map.py\n@@ -1,2 +1,2 @@\n \
                       origin = None\n-# must stay\n+# may go\nApplied.";
         assert_eq!(of(change, LineKind::Said), ["Applied."]);
+        assert_eq!(of(&format!("Outcome: {change}"), LineKind::Said), ["Applied."]);
+        let quoted =
+            "def resolve(name):\n\"\"\"\nOnly one origin is needed here.\n\"\"\"\nDone with it.";
+        assert_eq!(of(quoted, LineKind::Said), ["Done with it."]);
     }
 
     #[test]

@@ -178,11 +178,13 @@ impl<'c> Summarizer<'c> {
         self.fill(passages, candidates, budget)
     }
 
-    /// Returns at most `most` insights in order of time: the best sentences that tell an outcome or are of a correction.
+    /// Returns at most `most` insights in order of time: the best sentences that tell an outcome or a failure, or
+    /// are of a correction.
     pub fn insights<'a>(self, passages: &[Passage<'a>], most: usize) -> Vec<&'a str> {
         let mut candidates = self.candidates(passages);
         candidates.retain(|candidate| {
             passages[candidate.extract.passage].is_correction
+                || candidate.kind == LineKind::Failure
                 || outcome_cue(candidate.extract.text).is_some()
         });
         candidates.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.order.cmp(&b.order)));
@@ -268,7 +270,7 @@ impl<'c> Summarizer<'c> {
                     score,
                     stems: ids,
                     tokens: self.counter.count(text) + usize::from(!has_mark(text)),
-                    is_listing: kind == LineKind::Listing,
+                    kind,
                 });
             }
             stems.hold(held);
@@ -280,8 +282,9 @@ impl<'c> Summarizer<'c> {
             !candidate.stems.is_empty() && candidate.extract.text.contains(char::is_alphabetic)
         };
         found.retain(|candidate| candidate.extract.is_critical || says_something(candidate));
-        let is_told =
-            |candidate: &Candidate<'_>| candidate.extract.is_critical || !candidate.is_listing;
+        let is_told = |candidate: &Candidate<'_>| {
+            candidate.extract.is_critical || candidate.kind != LineKind::Listing
+        };
         if found.iter().any(is_told) {
             found.retain(is_told);
         }

@@ -8,6 +8,7 @@ use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
 use super::Extract;
+use crate::LineKind;
 use crate::work::Allowance;
 
 /// What the overlap with a taken sentence costs.
@@ -24,8 +25,8 @@ pub(super) struct Candidate<'a> {
     pub(super) stems: Vec<u32>,
     /// Tokens of it and of a newline, where it needs one.
     pub(super) tokens: usize,
-    /// A tool printed it.
-    pub(super) is_listing: bool,
+    /// What its line is.
+    pub(super) kind: LineKind,
 }
 
 /// Returns the critical candidates, and behind them those that were taken, in the order they were taken in. `bytes` is the
@@ -163,7 +164,7 @@ mod tests {
                     score: f64::from(score) / 20.0,
                     stems: stems.into_iter().collect(),
                     tokens,
-                    is_listing: false,
+                    kind: LineKind::Said,
                 }
             }).collect();
             let taken: Vec<usize> = select(candidates.clone(), budget, 0).into_iter().map(|c| c.order).collect();
