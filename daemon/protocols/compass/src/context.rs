@@ -79,6 +79,8 @@ struct Part {
     /// A shorter text that takes its place before the part is cut.
     short: Option<String>,
     is_cut: bool,
+    /// Its place in time among the parts of its section. Those of one place stand as they were added.
+    at: usize,
 }
 
 /// A context that may be too long yet. Of the parts of one worth, the last ones go first.
@@ -122,21 +124,23 @@ impl Draft {
         let text = text.as_ref().trim();
         if !text.is_empty() {
             let (text, short) = (text.to_owned(), None);
-            self.parts.push(Part { section, worth, text, short, is_cut: false });
+            self.parts.push(Part { section, worth, text, short, is_cut: false, at: 0 });
         }
     }
 
-    /// Adds a part that has a short form.
+    /// Adds a part that has a short form, and a place in time.
     pub(crate) fn add_with_short(
         &mut self,
         section: Section,
         worth: Worth,
         text: &str,
         short: Option<String>,
+        at: usize,
     ) {
         let count = self.parts.len();
         self.add(section, worth, text);
         if let Some(part) = self.parts.get_mut(count) {
+            part.at = at;
             part.short = short.filter(|short| short.len() < part.text.len());
         }
     }
@@ -144,7 +148,9 @@ impl Draft {
     /// Adds critical facts. They are never cut.
     pub(crate) fn add_facts(&mut self, facts: &[String]) {
         for fact in facts {
-            self.add(Section::Facts, Worth::Fixed, format!("- {fact}"));
+            // One of a list has its sign already.
+            let sign = if fact.starts_with("- ") { "" } else { "- " };
+            self.add(Section::Facts, Worth::Fixed, format!("{sign}{fact}"));
         }
     }
 
@@ -265,11 +271,9 @@ impl Draft {
 
     /// Returns the text of a section, and its parts.
     fn section(&self, section: Section, format: Format) -> (String, Vec<&str>) {
-        let parts: Vec<&str> = self
-            .kept()
-            .filter(|part| part.section == section)
-            .map(|part| part.text.as_str())
-            .collect();
+        let mut parts: Vec<&Part> = self.kept().filter(|part| part.section == section).collect();
+        parts.sort_by_key(|part| part.at);
+        let parts: Vec<&str> = parts.into_iter().map(|part| part.text.as_str()).collect();
         if parts.is_empty() {
             return (String::new(), parts);
         }
@@ -474,7 +478,7 @@ mod tests {
             let whole =
                 format!("- memory {n} with all that the tools wrote at that time of the day");
             let short = Some(format!("- memory {n}"));
-            draft.add_with_short(Section::Current, Worth::Raw, &whole, short);
+            draft.add_with_short(Section::Current, Worth::Raw, &whole, short, 0);
         }
         for format in [Format::Markdown, Format::Json] {
             let whole = draft.clone().fit(1000, format, Counter::Approx1).unwrap();

@@ -22,6 +22,7 @@ mod due;
 mod embedding;
 mod exchange;
 mod failure;
+mod heard;
 mod jsonrpc;
 mod ledger;
 mod lookout;

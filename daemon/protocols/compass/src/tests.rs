@@ -10,6 +10,7 @@ mod meaning;
 mod power;
 mod signals;
 mod stages;
+mod transcript;
 mod vectors;
 mod year;
 

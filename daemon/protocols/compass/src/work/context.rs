@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use omir_core::instant::Timestamp;
 use omir_core::value::{Map, Value};
 use omird_engine::Code;
 use omird_text::{Claim, TokenCounter, sentences};
@@ -10,6 +11,7 @@ use crate::call::Call;
 use crate::compress::{LANGUAGE, Said, Source, facts_of};
 use crate::context::{Context, Draft, Section, Worth};
 use crate::failure::Failure;
+use crate::heard::{Heard, failures, is_printed, shown};
 use crate::names::Sort;
 use crate::state::{ErrorRecord, Stage, Task};
 use crate::store::{Search, Sketch};
@@ -25,6 +27,8 @@ const MOST_ERRORS: usize = 10;
 const MOST_NAMED: usize = 4;
 /// The part of a budget that the best memories of the current stage have before what is over.
 const SHARE_OF_NOW: usize = 6;
+/// Memories of the current stage in which the complaints of tools are looked for.
+const MOST_READ: usize = 50;
 /// Sentences of a context that are compared with each other.
 const MOST_SENTENCES: usize = 100;
 
@@ -178,7 +182,7 @@ pub(crate) fn made(
     draft.add_facts(&facts);
     if with_raw {
         let section = if task.is_some() { Section::Current } else { Section::Memories };
-        add_memories(call, &mut draft, section, &found.memories, &facts, wish.budget);
+        add_memories(call, &mut draft, section, &found.memories, &facts, wish);
     }
     let context = draft.fit(wish.budget, wish.format, call.settings.token_counter)?;
     if with_raw {
@@ -194,35 +198,58 @@ pub(crate) fn made(
 }
 
 /// Adds memories, best first. The best are worth more than what is over, as far as their short forms take [`SHARE_OF_NOW`] of
-/// the budget.
+/// the budget. Where nobody asked anything they stand in order of time, as somebody reads them.
 fn add_memories(
     call: &Call<'_>,
     draft: &mut Draft,
     section: Section,
     memories: &[Ranked],
     facts: &[String],
-    budget: usize,
+    wish: &Wish,
 ) {
-    let said: HashSet<&str> = facts.iter().map(String::as_str).collect();
-    let mut room = budget / SHARE_OF_NOW;
+    let mut heard = Heard::default();
+    facts.iter().for_each(|fact| heard.hear(fact));
+    let mut times: Vec<&str> =
+        memories.iter().map(|one| one.kept.state.timestamp.as_str()).collect();
+    times.sort_by_key(|at| Timestamp::parse(at).ok());
+    let mut told: HashSet<String> = HashSet::new();
+    let mut room = wish.budget / SHARE_OF_NOW;
     for one in memories {
-        let content = format!("- {}", one.kept.record.content.trim());
-        let short = without(&one.kept.state.summary, &said, "; ");
-        let short = (!short.is_empty()).then(|| format!("- {short}"));
+        let content = &one.kept.record.content;
+        let text = match wish.level {
+            // Who asks for them as they are gets them so.
+            Level::Raw => content.trim().to_owned(),
+            _ => shown(content, &heard),
+        };
+        // Who asks a question wants what answers it, whoever printed it.
+        let text = match &wish.query {
+            Some(_) if text.is_empty() && is_printed(content) => one.kept.state.summary.clone(),
+            _ => text,
+        };
+        if text.is_empty() || !told.insert(text.clone()) {
+            continue;
+        }
+        let content = format!("- {text}");
+        let short = without(&one.kept.state.summary, &heard, "; ");
+        // The members of an object are short, and a summary of what was printed is a part of it that says nothing.
+        let has_short = !short.is_empty() && !is_printed(&one.kept.record.content);
+        let short = has_short.then(|| format!("- {short}"));
         let tokens = call.settings.token_counter.count(short.as_deref().unwrap_or(&content)) + 1;
         let is_now = section == Section::Current && tokens <= room;
         if is_now {
             room -= tokens;
         }
         let worth = if is_now { Worth::Now } else { Worth::Raw };
-        draft.add_with_short(section, worth, &content, short);
+        let in_time = times.iter().position(|at| *at == one.kept.state.timestamp);
+        let at = in_time.filter(|_| wish.query.is_none()).map_or(1, |at| at + 1);
+        draft.add_with_short(section, worth, &content, short, at);
     }
 }
 
 /// Returns a summary without the sentences that are said elsewhere. `end` stands behind a sentence that has no mark.
-fn without(summary: &str, said: &HashSet<&str>, end: &str) -> String {
+fn without(summary: &str, heard: &Heard, end: &str) -> String {
     let mut text = String::new();
-    for sentence in sentences(summary).filter(|sentence| !said.contains(sentence)) {
+    for sentence in sentences(summary).filter(|sentence| !heard.holds(sentence)) {
         if !text.is_empty() {
             text.push_str(if text.ends_with(['.', '!', '?', ')', '"']) { " " } else { end });
         }
@@ -296,10 +323,13 @@ pub(crate) fn touch_shown(
     // A sentence of it alone is that of a summary: a memory stands in a line of its own.
     let is_in = |one: &&Ranked| {
         let content = one.kept.record.content.trim();
+        let begins = shown(content, &Heard::default());
+        let begins = begins.lines().next().map(|first| format!("- {first}"));
         let first = sentences(&one.kept.state.summary).next();
         let line = first.map(|first| format!("- {first}"));
         let is_at = |text: &&str| {
-            text.contains(content) || line.as_ref().is_some_and(|line| text.contains(line))
+            text.contains(content)
+                || line.iter().chain(&begins).any(|line| text.contains(line.as_str()))
         };
         texts.iter().any(is_at)
     };
@@ -318,11 +348,13 @@ fn write_task(
     let (with_task, with_stages) =
         (matches!(level, Level::Auto | Level::Task), matches!(level, Level::Auto | Level::Stage));
     let facts = critical_facts(call, task)?;
-    let mut said: HashSet<&str> = facts.iter().map(String::as_str).collect();
+    let mut heard = Heard::default();
+    facts.iter().for_each(|fact| heard.hear(fact));
     if with_task {
         write_progress(draft, task, &facts);
-        said.extend(sentences(task.task_progress_summary.as_deref().unwrap_or_default()));
+        heard.hear(task.task_progress_summary.as_deref().unwrap_or_default());
     }
+    let mut failed: Vec<String> = Vec::new();
     let mut history = 0;
     if let Some(id) = &task.current_stage_id {
         let stage = current_stage(call, id)?.state;
@@ -330,6 +362,8 @@ fn write_task(
         let memories = call.store.sketches(&memories)?;
         let counter = call.settings.token_counter;
         history += memories.iter().map(|sketch| counter.count(&sketch.content)).sum::<usize>();
+        let newest = memories.iter().take(MOST_READ);
+        failed.extend(newest.flat_map(|sketch| failures(&sketch.content)));
         if with_stages {
             draft.add(Section::Current, Worth::Stage, &stage.stage_summary);
         }
@@ -345,18 +379,20 @@ fn write_task(
         let stage: Stage = current_stage(call, &note.stage_id)?.state;
         let input = stage.metrics.last().map_or(0, |metric| metric.input_tokens);
         history += usize::try_from(input).unwrap_or(usize::MAX);
+        failed.extend(stage.stage_insights.iter().flat_map(|insight| failures(insight)));
         if is_told && !stage.stage_summary.is_empty() {
-            let summary = without(&stage.stage_summary, &said, "; ");
+            let summary = without(&stage.stage_summary, &heard, "; ");
             if summary.is_empty() {
                 continue;
             }
+            heard.hear(&summary);
             let text = format!("- {}: {summary}", stage.stage_type);
             told += call.settings.token_counter.count(&text);
             draft.add(Section::Past, Worth::Past, text);
         }
     }
     if level == Level::Auto {
-        write_errors(call, draft, task)?;
+        write_errors(call, draft, task, &failed)?;
     }
     Ok((facts, history))
 }
@@ -375,9 +411,11 @@ pub(crate) fn write_progress(draft: &mut Draft, task: &Task, facts: &[String]) {
     if let Some(completed) = completed(task) {
         draft.add(Section::Progress, Worth::Progress, format!("Completed: {completed}"));
     }
-    let said: HashSet<&str> = facts.iter().map(String::as_str).collect();
+    let mut heard = Heard::default();
+    facts.iter().for_each(|fact| heard.hear(fact));
+    heard.hear(&task.task_goal);
     let summary = task.task_progress_summary.as_deref().unwrap_or_default();
-    draft.add(Section::Progress, Worth::Progress, without(summary, &said, "\n"));
+    draft.add(Section::Progress, Worth::Progress, without(summary, &heard, "\n"));
 }
 
 /// Names the stages that are completed; many are counted by their type.
@@ -401,9 +439,29 @@ fn completed(task: &Task) -> Option<String> {
     Some(kinds.iter().map(|(kind, n)| format!("{n} {kind}")).collect::<Vec<_>>().join(", "))
 }
 
-fn write_errors(call: &Call<'_>, draft: &mut Draft, task: &Task) -> Result<(), Failure> {
-    for error in &call.recent_errors(task, MOST_ERRORS)? {
+/// Writes the errors that were recorded, and behind them what tools complained of and nobody recorded.
+fn write_errors(
+    call: &Call<'_>,
+    draft: &mut Draft,
+    task: &Task,
+    failed: &[String],
+) -> Result<(), Failure> {
+    let mut heard = Heard::default();
+    let recorded = call.recent_errors(task, MOST_ERRORS)?;
+    for error in &recorded {
+        heard.hear(&error.state.error_description);
         draft.add(Section::Errors, Worth::Error, line_of_error(&error.state));
+    }
+    let mut room = MOST_ERRORS.saturating_sub(recorded.len());
+    for failure in failed {
+        if room == 0 {
+            break;
+        }
+        if !heard.holds(failure) {
+            heard.hear(failure);
+            draft.add(Section::Errors, Worth::Error, format!("- seen: {failure}"));
+            room -= 1;
+        }
     }
     Ok(())
 }
