@@ -110,7 +110,7 @@ pub trait Index: Draw + Send + Sync + Sized {
     /// Takes in what second copies say, in any order.
     fn learn(&mut self, facts: &[Fact]) -> Learned;
 
-    /// Takes in names that damaged bytes tell, once [`Index::learn`] was called. Returns of how many nothing else is known:
+    /// Takes in names that damaged bytes tell, once [`Index::learn`] was called. Returns the number of names of which nothing else is known:
     /// they are lost.
     fn lose(&mut self, names: &HashSet<KeyPrefix>) -> u64;
 

@@ -248,13 +248,15 @@ pub(crate) fn write_again(
     file: &dyn DiskFile,
     len: u64,
 ) -> io::Result<()> {
+    // The deleted file keeps its room until it is closed.
+    disk::check_room(disk, len)?;
     let mut bytes = vec![0; usize::try_from(len).map_err(io::Error::other)?];
     file.read_at(&mut bytes, 0)?;
     // Its folder may be gone as well.
     disk.create_dir(DIR)?;
     disk.sync_dir(".")?;
     let path = path(number);
-    if disk.list(DIR)?.iter().any(|name| path.ends_with(name.as_str())) {
+    if disk.list(DIR)?.iter().any(|name| path == format!("{DIR}/{name}")) {
         disk.rename(&path, &format!("{path}.replaced"))?;
     }
     disk::replace(disk, &path, &bytes)?;

@@ -40,6 +40,7 @@ enum State {
 impl State {
     fn of(catalog: &Catalog, key: &RefKey) -> Self {
         match (catalog.losses.of(key), catalog.head(key)) {
+            (Some(lost), None) if lost.is_presumed => Self::Unknown,
             (Some(lost), _) if !lost.is_forgotten => Self::Live(lost.stamp.version),
             (_, Some(head)) if head.live => Self::Live(head.version),
             (Some(lost), _) => Self::Forgotten(lost.stamp.version),

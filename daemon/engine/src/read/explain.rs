@@ -88,13 +88,13 @@ impl Engine {
         let now = self.now().0.as_micros();
         let (head, row, forgotten_at) = {
             let catalog = self.catalog();
-            if let Some(lost) = catalog.losses.of(&key).filter(|lost| !lost.is_forgotten) {
+            if let Some(lost) = catalog.losses.missed(&key) {
                 let readable = catalog.live(&key).map(|id| catalog.doc(id).version);
                 return Ok(explain_lost(target, now, lost.stamp, readable));
             }
             let head = catalog.head(&key).ok_or_else(|| {
                 let hint = match catalog.losses.has_unknown() {
-                    true => "; the card has lost memories whose names nothing tells, see disk.hint of the status",
+                    true => "; the card has lost memories whose names cannot be read, see disk.hint of the status",
                     false => "",
                 };
                 Error::at(Code::NotFound, "/ref", format!("{target} is not in the store{hint}"))

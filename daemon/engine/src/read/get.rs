@@ -61,7 +61,7 @@ impl Engine {
             let catalog = self.catalog();
             let id = catalog.live(&key);
             let version = id.map_or(0, |id| catalog.doc(id).version);
-            (id, version, catalog.losses.of(&key).filter(|lost| !lost.is_forgotten))
+            (id, version, catalog.losses.missed(&key))
         };
         match (id.and_then(|id| self.outgoing([id]).pop()), lost) {
             (Some(outgoing), _) => {
@@ -84,7 +84,7 @@ impl Engine {
     pub fn live_version(&self, reference: &Ref) -> Option<(u64, u64)> {
         let key = RefKey::of(reference);
         let catalog = self.catalog();
-        if let Some(lost) = catalog.losses.of(&key).filter(|lost| !lost.is_forgotten) {
+        if let Some(lost) = catalog.losses.kept(&key) {
             return Some((lost.stamp.version, lost.stamp.seq));
         }
         let doc = catalog.doc(catalog.live(&key)?);

@@ -49,7 +49,7 @@ impl Engine {
     fn sealed_place(&self, target: &Ref) -> Result<(u64, Range<u64>), Error> {
         let key = RefKey::of(target);
         let catalog = self.catalog();
-        if let Some(lost) = catalog.losses.of(&key).filter(|lost| !lost.is_forgotten) {
+        if let Some(lost) = catalog.losses.missed(&key) {
             let message =
                 format!("version {} of {target}, the newest, is damaged", lost.stamp.version);
             return Err(Error::new(Code::Internal, message));

@@ -6,11 +6,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use omir_core::reference::Ref;
 use omir_core::value::Value;
 
 use crate::ingest::request::Encoding;
 use crate::testing::parts;
-use crate::{Code, Engine, Precondition};
+use crate::{Change, Code, Effect, Engine, Precondition};
 
 const LONG: Duration = Duration::from_secs(60);
 const IDS: [&str; 5] = ["a0", "a1", "a2", "a3", "a4"];
@@ -75,14 +76,17 @@ fn assert_missed(dir: &Path, lost: &[&str], damaged: &str) {
         assert_eq!(engine.get(&"Entity/never".parse().unwrap()), Ok(None));
         let unknown = engine.explain(&"Entity/never".parse().unwrap()).unwrap_err();
         assert_eq!(unknown.code, Code::NotFound);
-        assert!(unknown.message.contains("names nothing tells"), "{unknown}");
+        assert!(unknown.message.contains("names cannot be read"), "{unknown}");
         engine.seal_now(LONG).unwrap();
         engine.stop();
     }
     let engine = open(dir);
     let back = lost[0];
-    assert_eq!(remember(&engine, back, Some(Precondition::Absent)), Err(Code::Conflict));
-    remember(&engine, back, None).unwrap();
+    // Nothing keeps the name: a protocol that finds it absent writes it again.
+    let name = format!("Entity/{back}").parse().unwrap();
+    assert_eq!(engine.live_version(&name), None);
+    assert_eq!(remember(&engine, back, Some(Precondition::Live)), Err(Code::Conflict));
+    remember(&engine, back, Some(Precondition::Absent)).unwrap();
     engine.stop();
     let engine = open(dir);
     let (_, version) =
@@ -90,6 +94,61 @@ fn assert_missed(dir: &Path, lost: &[&str], damaged: &str) {
     assert_eq!(version, 2, "no number is given twice");
     assert_eq!(status(&engine, "/counts/lost").as_u64(), Some(lost.len() as u64 - 1));
     engine.stop();
+}
+
+#[test]
+fn a_lost_name_can_be_forgotten() {
+    let dir = stored(true);
+    hurt(&file(dir.path(), "segments", ".omirb"), "a2");
+    fs::write(file(dir.path(), "segments", ".par"), "").unwrap();
+    let name: Ref = "Entity/a2".parse().unwrap();
+    let engine = open(dir.path());
+    assert_eq!(engine.get(&name).unwrap_err().code, Code::Internal);
+    let receipt = engine.execute(Change::Forget(vec![name.clone(), name.clone()])).unwrap();
+    assert!(matches!(receipt.effect, Effect::Forgotten(1)), "{:?}", receipt.effect);
+    for _ in 0..2 {
+        assert_eq!(engine.get(&name), Ok(None));
+        assert_eq!(status(&engine, "/counts/lost").as_u64(), Some(0));
+        engine.seal_now(LONG).unwrap();
+    }
+    engine.stop();
+    let engine = open(dir.path());
+    assert_eq!(engine.get(&name), Ok(None));
+    assert_eq!(status(&engine, "/counts/lost").as_u64(), Some(0), "nobody misses it any more");
+    engine.stop();
+}
+
+#[test]
+fn ids_within_a_memory_and_words_like_them_are_no_names() {
+    let dir = tempfile::tempdir().unwrap();
+    let engine = open(dir.path());
+    let things = [
+        // As the handles of protocols have it.
+        r#"{"resourceType":"Entity","id":"ca.a1","name":"thing a1","attributes":{"id":"a1"}}"#,
+        // `bid` holds the bytes of the key `id`, and `i` those of a text of nine.
+        r#"{"resourceType":"MemoryRecord","id":"door","content":"thing door is a bidirectional one"}"#,
+    ];
+    for thing in things {
+        engine.execute(engine.prepare(thing.as_bytes(), Encoding::Json, None).unwrap()).unwrap();
+    }
+    engine.seal_now(LONG).unwrap();
+    engine.stop();
+    let segment = file(dir.path(), "segments", ".omirb");
+    hurt(&segment, "a1");
+    hurt(&segment, "door");
+    fs::write(file(dir.path(), "segments", ".par"), "").unwrap();
+    for _ in 0..2 {
+        let engine = open(dir.path());
+        let get = |name: &str| engine.get(&name.parse().unwrap());
+        for lost in ["Entity/ca.a1", "MemoryRecord/door"] {
+            assert_eq!(get(lost).unwrap_err().code, Code::Internal, "{lost}");
+        }
+        for other in ["Entity/a1", "MemoryRecord/rectional"] {
+            assert_eq!(get(other), Ok(None), "{other}");
+        }
+        assert_eq!(status(&engine, "/counts/lost").as_u64(), Some(2));
+        engine.stop();
+    }
 }
 
 /// A store of all things, in a segment or in a log that is written on.

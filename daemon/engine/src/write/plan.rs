@@ -402,6 +402,18 @@ impl<'a> Planner<'a> {
             named.filter(|(_, key)| is_meant(key)).collect()
         };
         queue.reverse();
+        // Names that the card has lost with all versions: a tombstone says that nobody misses them any more.
+        for target in targets.iter().filter(|_| up_to == u64::MAX) {
+            let key = RefKey::of(target);
+            let catalog = self.catalog();
+            let lost = catalog.losses.missed(&key).filter(|_| catalog.live(&key).is_none());
+            drop(catalog);
+            if let Some(lost) = lost
+                && forgotten.insert(key)
+            {
+                plan.write_tombstone(target.clone(), lost.stamp.version, None, Who::User, None);
+            }
+        }
         while let Some((target, key)) = queue.pop() {
             if forgotten.contains(&key) {
                 continue;

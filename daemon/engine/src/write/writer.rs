@@ -506,7 +506,9 @@ impl Writer {
         if !self.log.is_sound {
             return;
         }
-        self.look_after_log_name();
+        if may_try {
+            self.look_after_log_name();
+        }
         if let Durability::Interval(every) = self.settings.durability
             && self.log.file.is_dirty()
             && self.log.last_sync.elapsed() >= every

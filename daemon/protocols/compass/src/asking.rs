@@ -136,7 +136,7 @@ impl Server {
         Self { client, most_at_once, rest: REST, under_way, rests_until }
     }
 
-    /// Returns the same server for one caller, who sees to rests by himself.
+    /// Returns the same server for a caller that pauses by itself.
     pub(crate) fn without_rest(client: Arc<dyn ModelClient>) -> Self {
         Self { rest: Duration::ZERO, ..Self::new(client, 1) }
     }
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn a_caller_who_sees_to_rests_asks_at_once() {
+    fn a_caller_that_pauses_by_itself_asks_at_once() {
         let fake = Fake::saying(vec![Err(Reached::Refused), Ok("<html>"), Ok("cup")]);
         let (server, patience) =
             (Server::without_rest(fake.clone()), Patience::long(&Settings::default()));

@@ -374,7 +374,8 @@ impl Work {
                 self.split(blanks);
                 true
             }
-            Why::Unusable if !is_part => {
+            // A single text because the server was away before says nothing about the text: a portal of the network may answer.
+            Why::Unusable if !is_part && self.fewer.is_none() => {
                 // It was paid for, and would be paid for each time.
                 self.refused.extend(blanks.into_iter().map(|blank| blank.due));
                 self.rest_for(REST);

@@ -159,7 +159,8 @@ impl<I: Index> Recovery<'_, I> {
     /// Notes that acknowledged versions are lost with a log, under the name that it has by now.
     fn note_lossy_log(&mut self, number: u64) -> io::Result<()> {
         let path = wal::path(number);
-        let is_there = self.disk.list(wal::DIR)?.iter().any(|name| path.ends_with(name.as_str()));
+        let is_there =
+            self.disk.list(wal::DIR)?.iter().any(|name| path == format!("{}/{name}", wal::DIR));
         self.lossy.insert(if is_there { path } else { format!("{path}.damaged") });
         Ok(())
     }
@@ -167,7 +168,8 @@ impl<I: Index> Recovery<'_, I> {
     /// The file that is missing before log `number`: a segment that left its signature behind, or else the log before.
     fn missing_before(&self, number: u64) -> io::Result<String> {
         let names = self.disk.list(segment::DIR)?;
-        let is_there = |path: &String| names.iter().any(|name| path.ends_with(name.as_str()));
+        let is_there =
+            |path: &String| names.iter().any(|name| *path == format!("{}/{name}", segment::DIR));
         let signed = names.iter().filter_map(|name| name.strip_suffix(".sig"));
         let signed = signed.filter_map(|stem| segment::number_of(&format!("{stem}.omirb")));
         let missing = signed.map(segment::path).filter(|path| !is_there(path)).max();

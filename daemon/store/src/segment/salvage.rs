@@ -25,6 +25,8 @@ use crate::tombstone::Tombstone;
 use crate::transaction::Touch;
 use crate::version::Stamp;
 
+/// The key `resourceType` with its header.
+const TYPE: &[u8] = b"\x6cresourceType";
 /// The key `id` with its header.
 const ID: &[u8] = b"\x62id";
 /// The key under which a manifest holds a superseded version.
@@ -203,22 +205,67 @@ pub(crate) fn keys_set_aside(bytes: &[u8]) -> HashSet<KeyPrefix> {
 }
 
 /// Calls `f` with each id, and its reference where its type can be read, until it returns false.
+///
+/// An id stands first in a map, and its type later in the same map: members are passed over one by one as far as they can be read.
+/// Ids within them are of something else. Behind a member that cannot be read the type is looked for up to the next such map.
 fn each_name_in(bytes: &[u8], mut f: impl FnMut(Option<Ref>, String) -> bool) {
-    const TYPE: &[u8] = b"\x6cresourceType";
     let mut at = 0;
-    while let Some(found) = find(bytes, ID, at) {
-        at = found + ID.len();
-        let Some(id) = text(&bytes[at..]).filter(|id| Id::check(id).is_ok()) else { continue };
-        if id.starts_with(manifest::ID_PREFIX) {
+    while let Some(start) = next_map(bytes, at) {
+        let Members { id, kind, end, is_whole } = Members::read(bytes, start);
+        at = end.max(start + 1);
+        let Some(id) = id.filter(|id| Id::check(id).is_ok()) else { continue };
+        let is_resource = kind.is_some() || !is_whole;
+        if id.starts_with(manifest::ID_PREFIX) || !is_resource {
             continue;
         }
-        let end = find(bytes, ID, at).unwrap_or(bytes.len());
-        let kind = find(&bytes[at..end], TYPE, 0)
-            .and_then(|found| text(&bytes[at + found + TYPE.len()..]));
+        let kind = kind.or_else(|| {
+            let next = next_map(bytes, at).unwrap_or(bytes.len());
+            let rest = &bytes[at.min(next)..next];
+            find(rest, TYPE, 0).and_then(|found| text(&rest[found + TYPE.len()..]))
+        });
         let reference = kind.and_then(|kind| format!("{kind}/{id}").parse::<Ref>().ok());
         if !f(reference, id) {
             return;
         }
+    }
+}
+
+/// The members of a map that tell its name, as far as they can be read.
+struct Members {
+    id: Option<String>,
+    kind: Option<String>,
+    /// Where reading ended.
+    end: usize,
+    /// True if all members were read.
+    is_whole: bool,
+}
+
+impl Members {
+    fn read(bytes: &[u8], start: usize) -> Self {
+        let (count, mut at) = match bytes[start] {
+            0xb8 => (usize::from(bytes.get(start + 1).copied().unwrap_or(0)), start + 2),
+            header => (usize::from(header.wrapping_sub(0xa0)), start + 1),
+        };
+        let (mut id, mut kind) = (None, None);
+        for _ in 0..count {
+            let rest = bytes.get(at..).unwrap_or_default();
+            let Ok((key, used)) = cbor::read_item(&rest[..rest.len().min(256)], &Limits::default())
+            else {
+                return Self { id, kind, end: at, is_whole: false };
+            };
+            let value = &rest[used..];
+            match key.as_str() {
+                Some("id") => id = text(value),
+                Some("resourceType") => kind = text(value),
+                Some(_) => {}
+                None => return Self { id, kind, end: at, is_whole: false },
+            }
+            let Ok(of_value) = cbor::skip_item(value, &Limits::default()) else {
+                return Self { id, kind, end: at + used, is_whole: false };
+            };
+            at += used + of_value;
+        }
+        Self { id, kind, end: at, is_whole: true }
     }
 }
 

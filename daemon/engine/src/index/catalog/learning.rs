@@ -46,7 +46,8 @@ impl Catalog {
                     }
                     let is_forgotten = fact.kind != FactKind::Version;
                     learned.lost += u64::from(!is_forgotten);
-                    self.losses.add(fact.key, Lost { stamp: fact.stamp, is_forgotten });
+                    let lost = Lost { stamp: fact.stamp, is_forgotten, is_presumed: false };
+                    self.losses.add(fact.key, lost);
                 }
             }
         }
@@ -59,12 +60,11 @@ impl Catalog {
         if names.is_empty() {
             return 0;
         }
-        let held: HashSet<KeyPrefix> = self.rows.names().map(|key| key.prefix()).collect();
-        let mut lost = 0;
-        for name in names.difference(&held) {
-            lost += u64::from(self.losses.add_first(*name));
+        let mut unheld = names.clone();
+        for key in self.rows.names() {
+            unheld.remove(&key.prefix());
         }
-        lost
+        unheld.into_iter().map(|name| u64::from(self.losses.add_first(name))).sum()
     }
 
     /// Returns true if a version or a tombstone is held that is as new as a fact.

@@ -15,6 +15,9 @@ pub struct Lost {
     pub stamp: Stamp,
     /// True if it is a tombstone: nothing is missing, but its version number is taken.
     pub is_forgotten: bool,
+    /// True if nothing but damaged bytes names it. Who asks for it is told that it is lost. Who writes it anew meets nothing:
+    /// a protocol whose handle is gone could write no more otherwise.
+    pub is_presumed: bool,
 }
 
 /// The losses, by name.
@@ -29,6 +32,16 @@ impl Losses {
     /// The lost version that is newer than all that is held of a reference, if there is one.
     pub fn of(&self, key: &RefKey) -> Option<Lost> {
         self.lost.get(&key.prefix()).copied()
+    }
+
+    /// The lost version that whoever asks for a reference misses.
+    pub fn missed(&self, key: &RefKey) -> Option<Lost> {
+        self.of(key).filter(|lost| !lost.is_forgotten)
+    }
+
+    /// The lost version that keeps the name of a reference: a second copy tells of it.
+    pub fn kept(&self, key: &RefKey) -> Option<Lost> {
+        self.missed(key).filter(|lost| !lost.is_presumed)
     }
 
     /// Number of references that have lost their newest version.
@@ -59,12 +72,12 @@ impl Losses {
         let stamp = Stamp { seq: 0, ordinal: 0, version: 1, recorded: 0 };
         let is_new = !self.lost.contains_key(&name);
         if is_new {
-            self.add(name, Lost { stamp, is_forgotten: false });
+            self.add(name, Lost { stamp, is_forgotten: false, is_presumed: true });
         }
         is_new
     }
 
-    /// Returns true if first versions are lost of which nothing tells the names.
+    /// Returns true if first versions are lost whose names cannot be read.
     pub fn has_unknown(&self) -> bool {
         self.has_unknown
     }

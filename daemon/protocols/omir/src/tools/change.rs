@@ -95,7 +95,8 @@ impl Call<'_> {
         let engine = &self.omir.engine;
         let mut resources = Vec::new();
         for entity in entities {
-            if engine.get(entity)?.is_none() {
+            // One that is damaged, or lost with its only version, is made anew; one whose name is kept is mentioned as it is.
+            if engine.live_version(entity).is_none() {
                 let mut map = Map::new();
                 map.insert("resourceType", ResourceType::Entity.as_str());
                 map.insert("id", entity.id.as_str());
