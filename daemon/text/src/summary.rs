@@ -18,8 +18,8 @@
 //! | statement | how much it states, by its words and its shape (`statement.rs`), 0 to 1; 0.8 for the result of a tool |
 //! | overlap | share of its stems that one taken sentence has |
 //!
-//! Left out unless they are critical: sentences of stop words alone, those without a letter (`1:`), what a tool printed
-//! (`output.rs`) and those that three passages have word for word; the last two unless nothing else is there. Sentences are joined by a space, or by a newline
+//! Left out unless they are critical: sentences of stop words alone, those without a letter (`1:`), labels
+//! (`Observation:`), what a tool printed (`output.rs`) and those that three passages have word for word; the last two unless nothing else is there. Sentences are joined by a space, or by a newline
 //! where the one before has no mark at its end.
 
 mod select;
@@ -279,7 +279,8 @@ impl<'c> Summarizer<'c> {
             candidate.score += 0.45 * stems.centrality(&candidate.stems, passages.len());
         }
         let says_something = |candidate: &Candidate<'_>| {
-            !candidate.stems.is_empty() && candidate.extract.text.contains(char::is_alphabetic)
+            let text = candidate.extract.text;
+            !candidate.stems.is_empty() && text.contains(char::is_alphabetic) && !is_label(text)
         };
         found.retain(|candidate| candidate.extract.is_critical || says_something(candidate));
         let is_told = |candidate: &Candidate<'_>| {
@@ -297,6 +298,11 @@ impl<'c> Summarizer<'c> {
         }
         found
     }
+}
+
+/// Returns true for a word or two before a colon with nothing behind it: the name of what follows, such as `Observation:`.
+fn is_label(text: &str) -> bool {
+    text.ends_with(':') && text.split_whitespace().take(3).count() < 3
 }
 
 /// Numbers of stems, and how many passages hold each.

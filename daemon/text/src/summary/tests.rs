@@ -259,3 +259,18 @@ fn lines_of_a_shell_and_phrases_of_tools_are_left_out() {
     let alone = english().within(&[Passage::new("bash-$ ls")], 1000).unwrap();
     assert_eq!(alone.text(), "bash-$ ls", "what is all there is stays");
 }
+
+#[test]
+fn what_a_tool_printed_gives_way_to_how_it_came_out() {
+    let text = "OBSERVATION:\n(Open file: dock/port.py)\n1:import port\n2:def open(name):\n3:    return Port(name)\n\
+                PortError: the port of the dock is missing\n2 failed, 7 passed in 0.4s\nrob@dock:~$";
+    let passages = [Passage::new(text)];
+    let summary = Summarizer::new(Language::English, &Approx1).by_ratio(&passages, 1.0);
+    assert_eq!(
+        summary.text(),
+        "PortError: the port of the dock is missing\n2 failed, 7 passed in 0.4s"
+    );
+    let listing = [Passage::new("dock/port.py\ndock/check.py")];
+    let summary = Summarizer::new(Language::English, &Approx1).by_ratio(&listing, 1.0);
+    assert!(!summary.extracts.is_empty(), "nothing else is there");
+}
