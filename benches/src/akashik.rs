@@ -14,7 +14,6 @@ use serde_json::{Value, json};
 
 use crate::http::client::{Address, Connection};
 use crate::owned::Owned;
-use crate::process::Process;
 use crate::samples::Samples;
 use crate::{Result, machine};
 
