@@ -37,6 +37,8 @@ pub struct Log {
     file: Arc<dyn DiskFile>,
     /// True if there is a file at all.
     exists: bool,
+    /// True if looks for its name tell something.
+    can_look: bool,
     /// Bytes written; all of it good frames.
     written: u64,
     /// Bytes known to be durable.
@@ -74,7 +76,16 @@ impl Log {
         len: u64,
         witness: witness::Writer,
     ) -> Self {
-        Self { number, file, exists, written: len, synced: len, staged: Vec::new(), witness }
+        Self {
+            number,
+            file,
+            exists,
+            can_look: true,
+            written: len,
+            synced: len,
+            staged: Vec::new(),
+            witness,
+        }
     }
 
     /// Goes on with a log file that was recovered up to `end`: cuts what lies behind it.
@@ -129,20 +140,21 @@ impl Log {
     }
 
     /// Writes the log again under its name if that leads to it no more, because somebody deleted or moved it: what is
-    /// acknowledged must be there for the next start. Tells whether it did; durable on return, and the handle for
-    /// readers is another one.
+    /// acknowledged must be there for the next start. Durable on return.
     ///
     /// # Errors
     /// Whatever the disk says. Then nothing more may be acknowledged, and it is to be tried again.
-    pub fn keep_name(&mut self, disk: &dyn Disk) -> io::Result<bool> {
-        if !self.exists || self.file.has_name()? {
-            return Ok(false);
+    pub fn keep_name(&mut self, disk: &dyn Disk) -> io::Result<LogName> {
+        if !self.exists || !self.can_look || self.file.has_name()? {
+            return Ok(LogName::Kept);
         }
         let nameless = |error| nameless(self.number, &error);
-        write_again(disk, self.number, &*self.file, self.written).map_err(nameless)?;
+        let is_new = write_again(disk, self.number, &*self.file, self.written).map_err(nameless)?;
         self.file = disk.open(&path(self.number), Mode::Write).map_err(nameless)?;
         self.synced = self.written;
-        Ok(true)
+        // On a file system that gives a file another number at each look, names tell nothing.
+        self.can_look = self.file.has_name()?;
+        Ok(if is_new { LogName::WrittenAgain } else { LogName::Reopened })
     }
 
     /// Adds the facts of the frame that is staged next, or was staged last.
@@ -234,6 +246,17 @@ impl Log {
     }
 }
 
+/// The name of a log that is written, after a look at it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogName {
+    /// It leads to the log.
+    Kept,
+    /// It led to another file with the same bytes, which is the log from now on: readers need its handle.
+    Reopened,
+    /// It led nowhere or to something else. The log is written again, and readers need its handle.
+    WrittenAgain,
+}
+
 /// The error of a log that has lost its name and cannot be written again.
 fn nameless(number: u64, error: &io::Error) -> io::Error {
     let message = format!("{} was deleted and cannot be written again: {error}", path(number));
@@ -241,13 +264,14 @@ fn nameless(number: u64, error: &io::Error) -> io::Error {
 }
 
 /// Writes the first `len` bytes of an open log again under its name, durable on return. Another file that lies there by
-/// now is not ours to overwrite, and is kept as `.replaced`.
+/// now is not ours to overwrite, and is kept as `.replaced`. Returns false if the same bytes lie there: the card was taken out
+/// and is back, say.
 pub(crate) fn write_again(
     disk: &dyn Disk,
     number: u64,
     file: &dyn DiskFile,
     len: u64,
-) -> io::Result<()> {
+) -> io::Result<bool> {
     // The deleted file keeps its room until it is closed.
     disk::check_room(disk, len)?;
     let mut bytes = vec![0; usize::try_from(len).map_err(io::Error::other)?];
@@ -257,10 +281,19 @@ pub(crate) fn write_again(
     disk.sync_dir(".")?;
     let path = path(number);
     if disk.list(DIR)?.iter().any(|name| path == format!("{DIR}/{name}")) {
+        let is_same = |there: Vec<u8>| {
+            let rest = there.strip_prefix(&bytes[..]);
+            rest.is_some_and(|rest| rest.iter().all(|byte| *byte == 0))
+        };
+        if disk::read(disk, &path).is_ok_and(is_same) {
+            disk.open(&path, Mode::Write)?.sync()?;
+            return Ok(false);
+        }
         disk.rename(&path, &format!("{path}.replaced"))?;
     }
     disk::replace(disk, &path, &bytes)?;
-    disk.sync_dir(DIR)
+    disk.sync_dir(DIR)?;
+    Ok(true)
 }
 
 /// The file of a log that could not be made.

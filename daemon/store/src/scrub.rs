@@ -89,10 +89,10 @@ impl<I: Index> Sealer<I> {
             }
             Err(error) => return Err(error),
         }
-        log::write_again(&*self.disk, log.log, &*file, log.end)?;
+        let is_new = log::write_again(&*self.disk, log.log, &*file, log.end)?;
         let file = self.disk.open(&wal::path(log.log), Mode::Read)?;
         self.catalog.write().files_mut().add_log(id, file);
-        Ok(Some(true))
+        Ok(Some(is_new))
     }
 
     /// Signs a segment whose signature is lost, if its sidecar vouches for its bytes and its neighbours say where in the

@@ -109,6 +109,28 @@ fn a_log_that_is_deleted_while_it_is_written_is_written_again() {
 }
 
 #[test]
+fn a_copy_in_the_place_of_a_log_is_the_log_from_then_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let engine = open(dir.path());
+    remember(&engine, "before").unwrap();
+    let log = logs(dir.path()).pop().unwrap();
+    let bytes = fs::read(&log).unwrap();
+    fs::remove_file(&log).unwrap();
+    fs::write(&log, bytes).unwrap();
+    remember(&engine, "after").unwrap();
+    assert_eq!(repairs(&engine), Some(0));
+    assert_eq!(logs(dir.path()), [log.clone()]);
+    assert!(!PathBuf::from(format!("{}.replaced", log.display())).exists());
+    for id in ["before", "after"] {
+        let name = format!("Entity/{id}").parse().unwrap();
+        assert!(engine.get(&name).unwrap().is_some(), "readers have the handle of the copy");
+    }
+    assert_a_start_finds(dir.path(), &["before", "after"]);
+    engine.seal_now(LONG).unwrap();
+    engine.stop();
+}
+
+#[test]
 fn nothing_is_acknowledged_while_a_deleted_log_cannot_be_written_again() {
     let dir = tempfile::tempdir().unwrap();
     let engine = open(dir.path());
