@@ -119,7 +119,7 @@ fn a_copy_in_the_place_of_a_log_is_the_log_from_then_on() {
     fs::write(&log, bytes).unwrap();
     remember(&engine, "after").unwrap();
     assert_eq!(repairs(&engine), Some(0));
-    assert_eq!(logs(dir.path()), [log.clone()]);
+    assert_eq!(logs(dir.path()), std::slice::from_ref(&log));
     assert!(!PathBuf::from(format!("{}.replaced", log.display())).exists());
     for id in ["before", "after"] {
         let name = format!("Entity/{id}").parse().unwrap();
