@@ -67,7 +67,7 @@ pub use crate::signature::DeviceKey;
 
 // What is written: transactions into logs, logs into segments, segments into fewer.
 pub use crate::compact::{CompactError, Compacted, ForgottenTraces};
-pub use crate::log::{Log, LogError, LogName, Unsealed};
+pub use crate::log::{Log, LogError, Unsealed};
 pub use crate::mark::{Mark, Scrub, UntrustedInterval};
 pub use crate::rewrite::Retention;
 pub use crate::sealer::{SealError, SealedSegment, Sealer};

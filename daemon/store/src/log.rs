@@ -140,13 +140,14 @@ impl Log {
     }
 
     /// Writes the log again under its name if that leads to it no more, because somebody deleted or moved it: what is
-    /// acknowledged must be there for the next start. Durable on return.
+    /// acknowledged must be there for the next start. Durable on return. `None` if the name leads to it; else readers need
+    /// the new handle, and false means that the name led to the same bytes, so that nothing was written.
     ///
     /// # Errors
     /// Whatever the disk says. Then nothing more may be acknowledged, and it is to be tried again.
-    pub fn keep_name(&mut self, disk: &dyn Disk) -> io::Result<LogName> {
+    pub fn keep_name(&mut self, disk: &dyn Disk) -> io::Result<Option<bool>> {
         if !self.exists || !self.can_look || self.file.has_name()? {
-            return Ok(LogName::Kept);
+            return Ok(None);
         }
         let nameless = |error| nameless(self.number, &error);
         let is_new = write_again(disk, self.number, &*self.file, self.written).map_err(nameless)?;
@@ -154,7 +155,7 @@ impl Log {
         self.synced = self.written;
         // On a file system that gives a file another number at each look, names tell nothing.
         self.can_look = self.file.has_name()?;
-        Ok(if is_new { LogName::WrittenAgain } else { LogName::Reopened })
+        Ok(Some(is_new))
     }
 
     /// Adds the facts of the frame that is staged next, or was staged last.
@@ -244,17 +245,6 @@ impl Log {
     pub fn is_dirty(&self) -> bool {
         self.synced != self.written
     }
-}
-
-/// The name of a log that is written, after a look at it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LogName {
-    /// It leads to the log.
-    Kept,
-    /// It led to another file with the same bytes, which is the log from now on: readers need its handle.
-    Reopened,
-    /// It led nowhere or to something else. The log is written again, and readers need its handle.
-    WrittenAgain,
 }
 
 /// The error of a log that has lost its name and cannot be written again.

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use omird_store::disk::BLOCK;
-use omird_store::{FileId, Log, LogError, LogName, Op, Transaction, Unsealed, segment_room};
+use omird_store::{FileId, Log, LogError, Op, Transaction, Unsealed, segment_room};
 
 use super::{BREATH, Writer, grows};
 use crate::card::health::{Part, State};
@@ -199,13 +199,10 @@ impl Writer {
     /// Whatever the disk says. Nothing may be acknowledged then.
     fn keep_log_name(&mut self) -> std::io::Result<()> {
         self.log.last_look = Instant::now();
-        let name = self.log.file.keep_name(&*self.disk)?;
-        if name == LogName::Kept {
-            return Ok(());
-        }
+        let Some(is_written) = self.log.file.keep_name(&*self.disk)? else { return Ok(()) };
         let id = FileId::log(self.log.file.number());
         self.catalog.write().files.add_log(id, self.log.file.file());
-        if name == LogName::WrittenAgain {
+        if is_written {
             // Its witness may be gone as well. A new log has one.
             self.log.is_to_close = true;
             self.shared.integrity.written_again(&id.path());
