@@ -154,7 +154,8 @@ impl Log {
         self.file = disk.open(&path(self.number), Mode::Write).map_err(nameless)?;
         self.synced = self.written;
         // On a file system that gives a file another number at each look, names tell nothing.
-        self.can_look = self.file.has_name()?;
+        // An error here must not keep the new handle from readers: the next look meets it again.
+        self.can_look = self.file.has_name().unwrap_or(true);
         Ok(Some(is_new))
     }
 
