@@ -5,12 +5,20 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | `exchange`, `jsonrpc`, `methods` | messages, calls, and the table of methods |
-//! | `params`, `words`, `failure`, `who` | parameters, closed lists, errors, callers |
+//! | `exchange`, `jsonrpc`, `methods` | messages taken apart into calls; the tables of methods |
+//! | `call`, `params`, `who` | one call: its parameters and its caller |
+//! | `failure`, `words` | errors; closed lists of words |
+//! | `settings`, `shared` | `[compass]`; parts that all calls share |
 //! | `state`, `names`, `store` | what is kept, under which name, read and written with versions |
-//! | `stages`, `score`, `similarity`, `compress`, `context`, `patterns` | decisions: plain functions of plain data |
-//! | `asking`, `paying`, `model`, `embedding`, `vectors` | a server of models: how it is asked and paid, and what for |
 //! | `work` | what each method does |
+//! | `stages`, `score`, `similarity`, `compress`, `context`, `heard`, `patterns` | decisions: plain functions of plain data |
+//! | `ledger`, `uses` | hints in memory: active memories by their worth; uses of memories by tasks |
+//! | `signals` | signals to those who watch the agents |
+//! | `lookout`, `watch` | the thread that looks for patterns; the way to it |
+//! | `asking`, `patient` | a server of models and how it is asked; threads for calls that wait for it |
+//! | `paying`, `money` | a request that is paid for; the budget of a month |
+//! | `model`, `embedding` | summaries by a model; vectors by a model |
+//! | `vectors`, `due` | the thread that has vectors made; the way to it |
 
 #![warn(unreachable_pub)]
 
