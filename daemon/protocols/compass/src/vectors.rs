@@ -408,7 +408,7 @@ impl Work {
 fn blank(shared: &Shared, maker: &Maker, due: &Due) -> Result<Option<Blank>, Failure> {
     let (tenant, id) = due;
     let store = Store::new(&shared.engine, tenant);
-    let Some(kept) = store.get::<Memory>(Sort::Memory, id)? else { return Ok(None) };
+    let Some(kept) = store.get_readable::<Memory>(Sort::Memory, id)? else { return Ok(None) };
     if kept.state.archived || maker.has_made(&kept.record) {
         return Ok(None);
     }
@@ -473,7 +473,7 @@ fn state_all(
         for (blank, vector) in blanks.iter().zip(vectors) {
             let (tenant, id) = &blank.due;
             let store = Store::new(&shared.engine, tenant);
-            let Some(kept) = store.get::<Memory>(Sort::Memory, id)? else { continue };
+            let Some(kept) = store.get_readable::<Memory>(Sort::Memory, id)? else { continue };
             // It says something else by now, and waits for that once more.
             let is_as_it_was = hash_of(&kept.record.content) == blank.hash;
             if is_as_it_was && !kept.state.archived && !maker.has_made(&kept.record) {

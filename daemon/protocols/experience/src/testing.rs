@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use omir_core::json;
 use omir_core::value::Value;
-use omird_engine::testing::{TestClock, parts};
+use omird_engine::testing::{ByHand as _, TestClock, lose, parts};
 use omird_engine::{Engine, Parts};
 use omird_router::testing::somebody;
 use omird_router::{
@@ -143,6 +143,14 @@ impl Rig {
         let settings = self.experiences.0.settings.clone();
         drop(self);
         Self::over(dir, clock, settings)
+    }
+
+    /// Stops, loses what has this text, and starts.
+    pub(crate) fn lost(self, text: &str) -> Self {
+        self.engine.seal_now(std::time::Duration::from_secs(60)).unwrap();
+        self.engine.stop();
+        lose(self.dir.as_ref().unwrap().path(), text);
+        self.again()
     }
 
     /// Flips a bit of each of these words on the card, and starts the protocol again over the same engine.

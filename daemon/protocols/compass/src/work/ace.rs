@@ -233,7 +233,7 @@ pub(crate) fn learn_from_success(
     let mut often: Vec<(&String, u32)> = uses.iter().map(|(id, count)| (id, *count)).collect();
     often.sort_by_key(|(id, count)| (std::cmp::Reverse(*count), *id));
     for (id, count) in often.into_iter().take(MOST_LEARNT) {
-        let Some(kept) = call.store.get::<Memory>(Sort::Memory, id)? else { continue };
+        let Some(kept) = call.store.get_readable::<Memory>(Sort::Memory, id)? else { continue };
         if kept.state.agent_id != task.agent_id || kept.state.archived {
             continue;
         }

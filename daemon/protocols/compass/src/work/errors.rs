@@ -156,7 +156,7 @@ fn prevent(
     let handle = call.store.name(Sort::TaskHandle, &task.task_id)?;
     let mut changed: Vec<String> = Vec::new();
     for id in error.memory_ids.iter().take(MOST_LINKED) {
-        let Some(linked) = call.store.get::<Memory>(Sort::Memory, id)? else { continue };
+        let Some(linked) = call.store.get_readable::<Memory>(Sort::Memory, id)? else { continue };
         let content = linked.record.content.as_str();
         let words: Vec<&str> = content.split_whitespace().take(MOST_WORDS).collect();
         let search = Search {
@@ -182,7 +182,7 @@ fn prevent(
 
 /// Adds to a write that a memory prevents errors, unless it is critical anyway or a caller has said otherwise.
 fn make_critical(store: &Store, batch: &mut Batch, id: &str) -> Result<bool, Failure> {
-    let Some(kept) = store.get::<Memory>(Sort::Memory, id)? else { return Ok(false) };
+    let Some(kept) = store.get_readable::<Memory>(Sort::Memory, id)? else { return Ok(false) };
     // Two patterns may name one memory.
     if kept.state.is_critical || kept.state.is_decided || batch.writes_memory(id) {
         return Ok(false);

@@ -391,7 +391,7 @@ fn by_rule(
     let threshold = Some(call.settings.error_severity_threshold);
     let severe = call.store.errors_of(task, MOST_SEVERE, threshold)?;
     for id in severe.iter().flat_map(|error| &error.state.memory_ids).take(MOST_LINKED) {
-        if let Some(linked) = call.store.get::<Memory>(Sort::Memory, id)?
+        if let Some(linked) = call.store.get_readable::<Memory>(Sort::Memory, id)?
             && super::retrieve::contradict(&linked.record.content, content)
         {
             return Ok(Some("error_prevention"));

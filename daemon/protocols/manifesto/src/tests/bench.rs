@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use omir_core::decode::Limits;
-use omird_engine::testing::parts;
+use omird_engine::testing::{ByHand as _, lose, parts};
 use omird_router::testing::{Facts, somebody};
 use omird_router::{Caller, Denial, Incoming, Method, Router};
 
@@ -13,7 +13,7 @@ pub(super) struct Bench {
     pub(super) manifesto: Manifesto,
     pub(super) engine: Engine,
     router: Router,
-    _dir: tempfile::TempDir,
+    dir: tempfile::TempDir,
 }
 
 impl Bench {
@@ -29,8 +29,18 @@ impl Bench {
             manifesto: Manifesto::new(engine.clone(), Keys::signing([7; 32]), settings),
             engine,
             router,
-            _dir: dir,
+            dir,
         }
+    }
+
+    /// Stops, loses what has this text, and starts.
+    pub(super) fn lose(&mut self, text: &str) {
+        self.engine.seal_now(Duration::from_secs(60)).unwrap();
+        self.engine.stop();
+        lose(self.dir.path(), text);
+        self.engine = Engine::open(parts(self.dir.path()), &mut |_| {}).unwrap();
+        let settings = ManifestoSettings::default();
+        self.manifesto = Manifesto::new(self.engine.clone(), Keys::signing([7; 32]), settings);
     }
 
     pub(super) fn answer(
