@@ -4,7 +4,7 @@
 //! lose what was flushed, or give back something older. That is what [`Derived`] allows.
 //!
 //! A panic of sled's is caught: it must not end the thread that seals. A tree that refused a write is neither written to
-//! nor closed any more: closing one that a cut had damaged waited for itself for ever (`tests/tests/index_loss.rs`). It is
+//! nor closed any more: closing one that a cut had damaged waited for itself for ever (`tests/tests/card/index_loss.rs`). It is
 //! left to the process, and its files are removed.
 
 use std::fs;

@@ -1,0 +1,5 @@
+//! Protocols over the engine, across power cuts.
+
+mod akashik;
+mod experience;
+mod manifesto;
