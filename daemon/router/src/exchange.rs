@@ -48,7 +48,7 @@ pub type Listener = Arc<dyn Fn(&Announcement) + Send + Sync>;
 /// A message that a protocol sends unasked, to whoever listens under its key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Announcement {
-    /// The key below that of the robot. Its parts have the characters of an id, so none of them is a wildcard.
+    /// The key below that of the robot. No part of it is a wildcard.
     pub key: String,
     /// JSON.
     pub body: Vec<u8>,

@@ -9,8 +9,8 @@ use omir_core::json;
 use omir_core::value::Value;
 use omird_engine::Engine;
 use omird_router::{
-    Admitted, Caller, DEFAULT_TENANT, Denied, Description, Exchange, Message, Method, Parts, Reply,
-    Response, Scope,
+    Admitted, Caller, DEFAULT_TENANT, Denied, Description, Exchange, Listener, Message, Method,
+    Parts, Reply, Response, Scope,
 };
 use parking_lot::Mutex;
 
@@ -287,6 +287,10 @@ fn wrong_path(path: &str, operation: Operation) -> Option<Failure> {
 impl Exchange for Akashik {
     fn description(&self) -> &'static Description {
         &DESCRIPTION
+    }
+
+    fn listen(&self, listener: Listener) {
+        self.pushes.announce_to(listener);
     }
 
     /// The thread waits for the disk: it may decide about what others ask as well, and answers them.

@@ -9,8 +9,10 @@ use std::time::{Duration, Instant};
 
 use omir_core::json;
 use omir_core::value::{Map, Value};
+use omird_router::Listener as OfAnnouncements;
 use parking_lot::Mutex;
 
+use crate::announce::announcement;
 use crate::log::{Delta, Entry};
 use crate::meaning;
 use crate::model::Model;
@@ -56,6 +58,8 @@ pub struct Pushes(Arc<Inner>);
 #[derive(Default)]
 struct Inner {
     listeners: Mutex<Vec<Weak<Listener>>>,
+    /// Those that hear of announcements for good.
+    announcing: Mutex<Vec<Listening>>,
     gaps: Mutex<HashMap<(String, String), Instant>>,
     /// The ranks of each agent that is told of units, and what they were made of.
     ranks: Mutex<HashMap<String, (String, Arc<Ranks>)>>,
@@ -75,6 +79,16 @@ impl Pushes {
         listeners.retain(|known| known.strong_count() > 0);
         listeners.push(Arc::downgrade(&listener));
         Listening { _listener: listener }
+    }
+
+    /// Has each notification announced that anybody may hear of.
+    pub(crate) fn announce_to(&self, listener: OfAnnouncements) {
+        let listening = self.listen(move |push| {
+            if let Some(announcement) = announcement(push) {
+                listener(&announcement);
+            }
+        });
+        self.0.announcing.lock().push(listening);
     }
 
     /// Tells everybody.
