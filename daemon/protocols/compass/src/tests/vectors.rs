@@ -1,6 +1,7 @@
 //! The thread that has vectors made, and what it leaves to others: memories of clients, time, money and the card.
 
 use std::sync::atomic::Ordering;
+use std::sync::mpsc;
 
 use omird_embedding::{EMBEDDING_URL, Given, Vector};
 use omird_engine::{RequestLimits, Settings as EngineSettings};
