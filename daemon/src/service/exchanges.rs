@@ -20,7 +20,7 @@ use crate::router::{
 static KEYS: &[(&str, &Method)] = &[
     ("experience/record", &experience::RECORD),
     ("experience/hints", &experience::HINTS),
-    ("experience/experience", &experience::EXPERIENCE),
+    ("experience/experience", &experience::FETCH),
     ("experience/health", &experience::HEALTH),
     ("manifesto/get", &manifesto::GET),
     ("manifesto/exists", &manifesto::EXISTS),
