@@ -5,11 +5,18 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | `exchange`, `jsonrpc`, `methods` | messages, calls, and the table of methods |
+//! | `exchange`, `jsonrpc`, `methods`, `call` | messages, calls, the table of methods, and a call being worked on |
 //! | `params`, `words`, `failure`, `who` | parameters, closed lists, errors, callers |
+//! | `shared`, `settings` | what all calls share; what a configuration sets |
 //! | `state`, `names`, `store` | what is kept, under which name, read and written with versions |
-//! | `stages`, `score`, `similarity`, `compress`, `context`, `patterns` | decisions: plain functions of plain data |
-//! | `asking`, `paying`, `model`, `embedding`, `vectors` | a server of models: how it is asked and paid, and what for |
+//! | `ledger`, `uses` | hints in memory alone: active memories in the order of their worth, and uses |
+//! | `stages`, `score`, `similarity`, `compress`, `context`, `patterns`, `repetition` | decisions: plain functions of plain data |
+//! | `asking`, `paying`, `money` | a server of models: how it is asked and paid |
+//! | `model`, `embedding` | what it is asked for: summaries, vectors |
+//! | `waiting_pool` | threads for calls that wait for it |
+//! | `due`, `vectors` | the thread that has vectors made of memories, and the way to it |
+//! | `pattern_thread`, `pattern_queue` | the thread that looks for patterns among errors, and the way to it |
+//! | `signals` | what is told to whoever watches over agents |
 //! | `work` | what each method does |
 
 #![warn(unreachable_pub)]
@@ -22,18 +29,18 @@ mod due;
 mod embedding;
 mod exchange;
 mod failure;
-mod heard;
 mod jsonrpc;
 mod ledger;
-mod lookout;
 mod methods;
 mod model;
 mod money;
 mod names;
 mod params;
-mod patient;
+mod pattern_queue;
+mod pattern_thread;
 mod patterns;
 mod paying;
+mod repetition;
 mod score;
 mod settings;
 mod shared;
@@ -46,7 +53,7 @@ mod store;
 mod tests;
 mod uses;
 mod vectors;
-mod watch;
+mod waiting_pool;
 mod who;
 mod words;
 mod work;

@@ -105,7 +105,7 @@ pub(crate) fn record_error(call: &mut Call<'_>) -> Result<Map, Failure> {
     let is_repeated = first.is_some();
     let error = first.unwrap_or(error);
     if !is_repeated {
-        call.watch.look_at(call.store.tenant(), &task.task_id);
+        call.patterns.look_at(call.store.tenant(), &task.task_id);
     }
     // The error is stored by now: an answer of failure would have it recorded twice.
     let signal = signal(call, &task, &error, about, now).unwrap_or_else(|failure| {
