@@ -1,4 +1,5 @@
-"""Holds the documents against the tree: links, names of sources, the invariants of ARCHITECTURE.md, extensions, and what crates say.
+"""Holds the documents against the tree: links, names of sources, the invariants of ARCHITECTURE.md, extensions, the keys that a
+reload takes over, and what crates say.
 
 Behind each invariant stand the files that hold or test it, and each of these cites it by its number; no file cites one
 behind which it does not stand. A folder stands for the files in it; a name alone lies beside the one before it.
@@ -145,6 +146,35 @@ def loose_extensions():
         yield f"{url}: not in the code, docs/extensions.md and docs/CONFORMANCE.md alike"
 
 
+def keys_of_sections():
+    """The keys of each section of the configuration, those before all sections under the name of none."""
+    structs = dict(re.findall(r"^pub struct (\w+) \{(.*?)^\}", (ROOT / "daemon/src/config/file.rs").read_text(), re.M | re.S))
+    fields = {name: re.findall(r"^    pub (\w+): (.*),$", body, re.M) for name, body in structs.items()}
+    keys = {"": {name for name, kind in fields["File"] if "Section" not in kind}}
+    return keys | {name: {key for key, _ in fields[kind]} for name, kind in fields["File"] if kind in fields}
+
+
+def stale_reloads():
+    """Keys that docs/operations.md lists otherwise than `LIVE` of reload.rs has them."""
+    code = (ROOT / "daemon/src/config/reload.rs").read_text().split("const LIVE")[1].split("];")[0]
+    live = {}
+    for key in re.findall(r'^    "([\w.]+)",$', code, re.M):
+        section, _, name = key.rpartition(".")
+        live.setdefault(section, set()).add(name)
+    page = (ROOT / "docs/operations.md").read_text().split("\n### Reloading\n")[1].split("\n#")[0]
+    rows = re.findall(r"^\| (before all sections|`\[\w+\]`) \|(.*)\|(.*)\|$", page, re.M)
+    known, told = keys_of_sections(), {}
+    for section, at_once, waits in rows:
+        section = section.strip("`[]") if "[" in section else ""
+        named, left = (set(re.findall(r"`(\w+)`", cell)) for cell in (at_once, waits))
+        told[section] = known.get(section, set()) - left if at_once.strip().startswith("all") else named
+        for key in sorted(known.get(section, set()) ^ (told[section] | left)):
+            yield f"docs/operations.md, Reloading: [{section}] has or lacks `{key}`, other than daemon/src/config/file.rs"
+    for section in sorted(live.keys() | told.keys()):
+        for key in sorted(live.get(section, set()) ^ told.get(section, set())):
+            yield f"docs/operations.md, Reloading: [{section}] `{key}` takes effect otherwise than daemon/src/config/reload.rs has it"
+
+
 def unfit_crates():
     """Crates that are meant to be published, which is all without `publish = false`, and lack what a registry shows."""
     for name in tracked("Cargo.toml", "*/Cargo.toml"):
@@ -162,8 +192,8 @@ def unfit_crates():
 
 
 def main():
-    wrong = [*broken_links(), *missing_sources(), *loose_invariants(), *loose_extensions(), *unfit_crates()]
-    print("\n".join(wrong) or "links, sources, invariants, extensions and crates agree with the tree")
+    wrong = [*broken_links(), *missing_sources(), *loose_invariants(), *loose_extensions(), *stale_reloads(), *unfit_crates()]
+    print("\n".join(wrong) or "links, sources, invariants, extensions, reloads and crates agree with the tree")
     sys.exit(bool(wrong))
 
 

@@ -17,7 +17,7 @@ pub const REBASE_URL: &str = "urn:omird:ext:rebase";
 /// The reason why a record has no place in the fixed frame.
 pub const UNPLACED_URL: &str = "urn:omird:ext:unplaced";
 
-/// On a record that an adapter owns: it is never consolidated with others. Its value names the owner.
+/// On a record with an owner, a program or a protocol: it is never consolidated with others. Its value names the owner.
 pub const OWNED_URL: &str = "urn:omird:ext:owned";
 
 /// On the record of a task that an agent reported: its body, as the experience contract has it.
@@ -29,11 +29,11 @@ pub const COMPASS_URL: &str = "urn:omird:ext:compass";
 /// On each record of Akashik: a unit, a conflict or an entry of the log, as that protocol has it.
 pub const AKASHIK_URL: &str = "urn:omird:ext:akashik";
 
-/// The extensions that mark a record as an adapter's own: [`OWNED_URL`] for programs of others, and one for each protocol of
+/// The extensions that mark a record as owned: [`OWNED_URL`] for programs of others, and one for each protocol of
 /// ours. Two runs of one task look alike and are two experiences.
 const OWNERS: [&str; 4] = [OWNED_URL, EXPERIENCE_URL, COMPASS_URL, AKASHIK_URL];
 
-/// Returns true if an adapter owns the record, so that it is never consolidated with others.
+/// Returns true if the record has an owner, so that it is never consolidated with others.
 pub fn is_owned(record: &MemoryRecord) -> bool {
     record.extension.iter().flatten().any(|extension| OWNERS.contains(&extension.url.as_str()))
 }

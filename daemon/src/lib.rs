@@ -6,21 +6,30 @@
 //! |---|---|
 //! | `program` | the start, the reload and the end of the daemon |
 //! | `config` | the configuration |
-//! | `audit` | audit lines, in the log and in a file |
-//! | `logs`, `malloc`, `restart`, `service_manager` | the process and its host |
-//! | `service`, `zenoh_threads` | the transport over Zenoh |
-//! | `serial` | the transport over serial ports |
-//! | `http` | the transport over HTTP |
-//! | `mcp` | the tools of all protocols for language models, over HTTP |
-//! | `models` | the client of a server of language models |
-//! | `ros2` | the transport in the graph of ROS 2 |
 //! | `protocols` | the protocols of one daemon, and the router before them |
+//! | `service`, `zenoh_threads` | the transport over Zenoh |
+//! | `http`, `socket` | the transport over HTTP; the Unix socket in a data folder |
+//! | `mcp` | the tools of all protocols for language models, over HTTP |
+//! | `work` | the bounds on the work of HTTP and MCP |
+//! | `serial` | the transport over serial ports |
+//! | `ros2` | the transport in the graph of ROS 2 |
+//! | `models` | the client of a server of language models |
+//! | `audit` | audit lines, in the log and in a file |
+//! | `metrics` | counts and measures for Prometheus |
+//! | `liveness` | signs of life of the threads that others wait for |
+//! | `logs`, `malloc`, `restart`, `service_manager` | the process and its host |
 //! | crate `omird-access` | tokens and JWTs made into callers |
 //! | crate `omird-router` | the decision if a request may be worked on |
-//! | crate `omird-protocol-omir` | the methods, their parameters and their answers |
+//! | crate `omird-protocol-omir` | the methods of OMIR, their parameters and their answers |
 //! | crate `omird-protocol-access` | methods that add, list and revoke tokens |
+//! | crate `omird-protocol-experience` | experience and hints |
+//! | crate `omird-protocol-manifesto` | Manifesto Memory |
+//! | crate `omird-protocol-compass` | COMPASS stage memory |
+//! | crate `omird-protocol-akashik` | Akashik: a field that agents share |
 //! | crate `omird-engine` | recalls, changes and upkeep |
 //! | crate `omird-store` | files |
+//! | crate `omird-text` | text work, all pure functions |
+//! | crate `omird-embedding` | texts made into vectors |
 //! | crate `omir-core` | the format, validation, poses and forgetting |
 //!
 //! `ARCHITECTURE.md` tells how one write and one query go through these rooms.

@@ -227,7 +227,7 @@ fn serve(mut running: Running, arguments: &Arguments, logs: &Logs) -> Result<(),
     drop(watchdog);
     service_manager::tell(service_manager::STOPPING);
     if ended.is_err() {
-        // Adapters wait for what they asked of it: it answers them that nobody does.
+        // Transports wait for answers of the engine: its stop gives each of them one.
         engine.stop();
     }
     neighbours.leave();

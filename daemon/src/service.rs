@@ -164,7 +164,7 @@ impl Service {
         })
     }
 
-    /// The session it serves over, for adapters beside it.
+    /// The session it serves over, for transports beside it.
     pub fn session(&self) -> &zenoh::Session {
         &self.session
     }

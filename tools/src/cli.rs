@@ -13,7 +13,7 @@ macro_rules! online_codes {
     () => {
         "\n\nExit codes:
   0  done
-  1  the daemon refused, or it was not found
+  1  the daemon refused, or there is no such memory
   2  wrong usage, or an input that cannot be read
   3  finished, but not everything arrived or was done
   4  no daemon reachable"
@@ -67,8 +67,9 @@ pub use values::{Bounds, Geo, Moment, Orientation, Planar, Position, Spacing};
 
 /// Record, recall, inspect and move robot memories.
 ///
-/// `omir` asks the memory daemon `omird` over Zenoh; `convert`, `validate`, `verify`, `schema`,
-/// `store`, `restore` and `completions` need no daemon.
+/// Most commands ask `omird` over Zenoh. `mcp` and `token` use HTTP, `akashik` HTTP or Zenoh;
+/// `console`, `pull` and `push` a serial line. `convert`, `validate`, `verify`, `trace`, `schema`,
+/// `store`, `restore`, `demo` and `completions` need no running daemon.
 #[derive(Debug, Parser)]
 #[command(
     name = "omir",
@@ -173,13 +174,13 @@ pub enum Command {
     Watch(WatchArgs),
     /// Show how a daemon is doing
     Status(StatusArgs),
-    /// List the robots that are heard
+    /// List reachable robots
     Robots(RobotsArgs),
     /// Make room: merge segments, and drop what was superseded or forgotten
     Compact(CompactArgs),
-    /// Say why a memory is where it is, and when it will fade
+    /// Show a memory's tier and when it will fade
     Explain(ExplainArgs),
-    /// Let time do its work on the memories now, or look at what it would do
+    /// Run merging, expiry and eviction now, or preview them
     Sweep(SweepArgs),
     /// Move memories with the keyframes they are tied to, after a loop closure
     Rebase(RebaseArgs),
@@ -197,7 +198,7 @@ pub enum Command {
     Push(PushArgs),
     /// Keep a copy of a daemon's memory in a folder; only what is new is fetched
     Backup(BackupArgs),
-    /// Make a data folder of a backup
+    /// Restore a backup into a data folder
     Restore(RestoreArgs),
     /// Show that a robot sealed a memory, without handing over its segment
     Prove(ProveArgs),
@@ -215,7 +216,7 @@ pub enum Command {
     Store(StoreArgs),
     /// Say who may ask a daemon, and what
     Token(TokenArgs),
-    /// Hold Akashik endpoints against the draft
+    /// Test Akashik endpoints for conformance
     Akashik(AkashikArgs),
     /// Watch a robot remember, lose its power, boot and recall; needs nothing installed
     Demo(DemoArgs),

@@ -1,7 +1,7 @@
 //! Handling of a panic, which always is a bug of omird.
 //!
-//! The engine's threads work for everybody, so what an adapter brought along is called one by one, and what
-//! panics there costs only itself. A thread that ends by a panic of its own cannot be started again: nobody knows
+//! The engine's threads work for everybody, so each listener is called by itself, and a panic
+//! there costs only itself. A thread that ends by a panic of its own cannot be started again: nobody knows
 //! what it was half through. Without the writer or the publisher the engine is broken, takes nothing more, and says
 //! so; what was acknowledged is durable, and a new start serves it. Without the sealer it goes on: what is stored and
 //! what is new is served from logs, and a new start would most likely meet the same log again.
@@ -17,7 +17,7 @@ use crate::error::{Code, Error};
 /// Listener for a broken engine: the name of the thread that ended.
 pub(crate) type OnBroken = Box<dyn FnOnce(&'static str) + Send>;
 
-/// Calls what an adapter brought along. `doing` is for the log.
+/// Calls a listener. `doing` is for the log.
 pub fn contain(doing: &str, run: impl FnOnce()) {
     if catch_unwind(AssertUnwindSafe(run)).is_err() {
         tracing::error!(

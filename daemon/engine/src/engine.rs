@@ -35,7 +35,7 @@ use crate::write::message::Message;
 pub(crate) use self::submit::busy;
 pub use self::submit::unanswered;
 
-/// An adapter's member of `status`.
+/// A transport's member of `status`.
 pub(crate) type Section = Box<dyn Fn() -> Option<Value> + Send + Sync>;
 
 /// A running engine. Cloning gives another handle; the last one to go stops it.
@@ -62,9 +62,9 @@ pub(crate) struct Inner {
     pub(crate) last_before: u64,
     /// The transaction by which this run began; `None` if the card did not take it.
     pub(crate) began_with: Option<u64>,
-    /// Positions of frames, if an adapter knows them.
+    /// Positions of frames, if a transport knows them.
     pub(crate) frames: OnceLock<Arc<dyn Frames>>,
-    /// Members that adapters add to `status`.
+    /// Members that transports add to `status`.
     pub(crate) sections: Mutex<Vec<(&'static str, Section)>>,
     /// The public key of the signer, in hex.
     pub(crate) public_key: String,

@@ -53,8 +53,8 @@ pub struct Announcement {
     pub key: String,
     /// JSON.
     pub body: Vec<u8>,
-    /// JSON for a place where every way in needs a token. Nobody tells who listens there, so it refers to a memory and says
-    /// nothing of it.
+    /// JSON for a place where every way in needs a token. Zenoh does not identify subscribers, so it refers to a memory and
+    /// says nothing of it.
     pub reference: Vec<u8>,
 }
 

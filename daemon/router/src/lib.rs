@@ -10,6 +10,8 @@
 //!
 //! Protocols bring the tables, transports the callers, and the engine is the [`Policy`].
 
+#![warn(unreachable_pub)]
+
 mod admitted;
 mod audit;
 mod caller;

@@ -10,7 +10,7 @@ use crate::config::{self, Config, Host, Invalid, Origin};
 use crate::service::Mode;
 
 /// Memory daemon for robots: keeps what a robot saw, did and learned through power cuts, and
-/// recalls it by place, time and words over Zenoh.
+/// recalls it by place, time and words over Zenoh, HTTP, ROS 2 and serial lines.
 #[derive(Debug, Clone, Parser)]
 #[command(
     name = "omird",

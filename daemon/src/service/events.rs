@@ -25,7 +25,7 @@ impl Publisher {
         Self { session, keys, access }
     }
 
-    /// Returns true if whoever hears of a memory must ask for it, with a token: nobody tells who subscribes.
+    /// Returns true if whoever hears of a memory must ask for it, with a token: Zenoh does not identify subscribers.
     fn tells_only_references(&self) -> bool {
         self.access.is_required()
     }

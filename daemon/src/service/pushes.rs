@@ -67,7 +67,7 @@ fn carry(session: &zenoh::Session, keys: &Keys, access: &Access, waiting: &Recei
     for push in waiting {
         let session_name = push.session.as_deref().map_or_else(|| NO_SESSION.to_owned(), chunk);
         let key = keys.operation(&format!("akashik/event/{session_name}/{}", push.event));
-        // Nobody tells who listens to a key: where a token is required, only that something happened is told.
+        // Zenoh does not identify subscribers: where a token is required, only that something happened is told.
         let body = if access.is_required() { bare(&push) } else { push.open_body.to_string() };
         let put = session.put(&key, body).encoding(Encoding::APPLICATION_JSON).wait();
         if let Err(error) = put {

@@ -1,6 +1,6 @@
 //! Tells the rules that the map moved: where their things lie by now.
 //!
-//! Whoever moves the memories, a service of this node or a client of the daemon: the adapter tells it of
+//! Whoever moves the memories, a service of this node or a client of the daemon: the node tells it of
 //! each that moved, as it was committed.
 
 use std::sync::Weak;

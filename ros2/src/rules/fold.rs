@@ -3,7 +3,7 @@
 //! Somebody may have confirmed it, recalled it or anchored it, and the daemon may have merged others
 //! into it. Nothing of that may be lost for a thing that was seen once more, and no sight may count
 //! twice, also when a recording is imported again. What comes out states the version that went in, so
-//! that a store refuses it if somebody was faster. Pure: the adapter fetches what is stored, and stores
+//! that a store refuses it if somebody was faster. Pure: the recorder fetches what is stored, and stores
 //! what comes out.
 
 use omir_core::extension::{Consolidated, REBASE_URL, UNPLACED_URL};

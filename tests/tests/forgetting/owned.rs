@@ -1,4 +1,4 @@
-//! A record that an adapter owns is never consolidated, wherever its record has been since; forgetting is another
+//! A record with an owner is never consolidated, wherever its record has been since; forgetting is another
 //! matter.
 
 use omird::engine::Precedence;
@@ -7,7 +7,7 @@ use omird_tests::check;
 
 use super::*;
 
-/// As [`cup`], owned by an adapter.
+/// As [`cup`], owned by a program.
 fn owned(id: &str, minute: u32, more: &str) -> String {
     let extensions = r#""extension":[{"url":"urn:omird:ext:owned","valueString":"akashik"},{"#;
     cup(id, minute, 1.0, "cam:1", more).replace(r#""extension":[{"#, extensions)

@@ -81,7 +81,7 @@ pub struct FilterArgs {
     #[arg(long, allow_negative_numbers = true, value_name = "0..1", value_parser = values::unit)]
     pub min_confidence: Option<f64>,
 
-    /// At least this present in memory
+    /// Hide memories that have faded below this (1 = just used)
     #[arg(long, allow_negative_numbers = true, value_name = "0..1", value_parser = values::unit)]
     pub min_retrievability: Option<f64>,
 
@@ -97,7 +97,7 @@ pub struct FilterArgs {
     #[arg(long)]
     pub include_forgotten: bool,
 
-    /// What was known then: an RFC 3339 time, or a span ago
+    /// What was known then: an RFC 3339 time, or an age such as 2d
     #[arg(long, value_name = "WHEN")]
     pub as_of: Option<When>,
 }

@@ -1,4 +1,4 @@
-//! Files that rotted: repaired, or lost in part. `status` counts them, and adapters tell of each.
+//! Files that rotted: repaired, or lost in part. `status` counts them, and listeners are told of each.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -80,7 +80,7 @@ impl Integrity {
         // Without the lock: a listener may ask for more.
         let listeners = self.listeners.lock().clone();
         for listener in listeners {
-            contain("an adapter that was told of damage", || listener(&finding));
+            contain("a listener that was told of damage", || listener(&finding));
         }
     }
 
@@ -120,6 +120,6 @@ mod tests {
         let expected =
             [EventKind::Lost, EventKind::Repaired].map(|of| (of, "segments/1".to_owned()));
         assert_eq!(*told.lock(), expected);
-        assert_eq!(counted.load(Ordering::Relaxed), 2, "each adapter is told");
+        assert_eq!(counted.load(Ordering::Relaxed), 2, "each listener is told");
     }
 }

@@ -1,4 +1,4 @@
-//! With real engines on real folders, whose disk or adapters panic.
+//! With real engines on real folders, whose disk or listeners panic.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};

@@ -68,7 +68,7 @@ mod tests {
     use crate::ingest::import_rule::Precedence;
     use crate::ingest::request::Encoding;
 
-    /// Whatever adapter it comes by: there is no other door.
+    /// Whatever transport it comes by: there is no other door.
     #[test]
     fn a_large_import_has_the_permit_until_it_is_made() {
         let dir = tempfile::tempdir().unwrap();

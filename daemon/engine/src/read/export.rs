@@ -378,7 +378,7 @@ fn head(now: Timestamp) -> Map {
     bundle
 }
 
-/// Reads back what was written as CBOR, for adapters that want a value.
+/// Reads back what was written as CBOR, for callers that want a value.
 ///
 /// # Errors
 /// `INTERNAL`; stored bytes are checked before they get here.

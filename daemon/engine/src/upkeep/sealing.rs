@@ -299,7 +299,7 @@ impl Sealing {
                 Err(self.unsealed())
             };
             self.count();
-            contain("an adapter that was told of a compaction", || answer(compacted));
+            contain("a listener that was told of a compaction", || answer(compacted));
         }
     }
 

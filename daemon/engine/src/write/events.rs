@@ -1,4 +1,4 @@
-//! Listeners of commits. Adapters come and go while the engine runs.
+//! Listeners of commits. They come and go while the engine runs.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
@@ -67,7 +67,7 @@ impl Events {
         // Without the lock: a listener may begin or end to listen.
         for listener in listeners {
             // The last of a listener may go here.
-            contain("an adapter that was told of an event", move || {
+            contain("a listener that was told of an event", move || {
                 listener(event);
                 drop(listener);
             });

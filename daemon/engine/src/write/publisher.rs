@@ -44,7 +44,7 @@ pub(crate) fn publish_in_background(
 
 fn answer(delivery: Delivery, events: &mut VecDeque<Event>) {
     for (reply, result) in delivery.replies {
-        contain("an adapter that was given its answer", || reply(result));
+        contain("a listener that was given its answer", || reply(result));
     }
     events.extend(delivery.events);
 }

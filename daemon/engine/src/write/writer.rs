@@ -546,7 +546,7 @@ impl Writer {
         if scope != CompactionScope::Due && is_in_log && !self.rotate() {
             // STORAGE_FULL where that is why; else what the disk said.
             let refused = Err(self.shared.faults.refusal());
-            return contain("an adapter that was refused a compaction", || answer(refused));
+            return contain("a listener that was refused a compaction", || answer(refused));
         }
         // The sealing thread only goes away after the writer.
         let _ = self.sealing.send(SealOrder::Compact(scope, answer));

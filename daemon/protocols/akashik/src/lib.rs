@@ -13,7 +13,7 @@
 //! | `store`, `names` | a field as memories of omird |
 //! | `push`, `tools` | notifications; the tools of MCP |
 //! | `meaning`, `nearby`, `claims` | vectors and tokens; which units are near to one; which oppose each other |
-//! | `answers` | shapes of answers |
+//! | `answers`, `fingerprint` | shapes of answers; fingerprints of messages and units |
 
 #![warn(unreachable_pub)]
 

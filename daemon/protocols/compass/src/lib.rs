@@ -5,19 +5,20 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | `exchange`, `jsonrpc`, `methods`, `call` | messages, calls, the table of methods, and a call being worked on |
-//! | `params`, `words`, `failure`, `who` | parameters, closed lists, errors, callers |
-//! | `shared`, `settings` | what all calls share; what a configuration sets |
+//! | `exchange`, `jsonrpc`, `methods` | messages taken apart into calls; the tables of methods |
+//! | `call`, `params`, `who` | one call: its parameters and its caller |
+//! | `failure`, `words` | errors; closed lists of words |
+//! | `settings`, `shared` | `[compass]`; parts that all calls share |
 //! | `state`, `names`, `store` | what is kept, under which name, read and written with versions |
-//! | `ledger`, `uses` | hints in memory alone: active memories in the order of their worth, and uses |
-//! | `stages`, `score`, `similarity`, `compress`, `context`, `patterns`, `repetition` | decisions: plain functions of plain data |
-//! | `asking`, `paying`, `money` | a server of models: how it is asked and paid |
-//! | `model`, `embedding` | what it is asked for: summaries, vectors |
-//! | `waiting_pool` | threads for calls that wait for it |
-//! | `due`, `vectors` | the thread that has vectors made of memories, and the way to it |
-//! | `pattern_thread`, `pattern_queue` | the thread that looks for patterns among errors, and the way to it |
-//! | `signals` | what is told to whoever watches over agents |
 //! | `work` | what each method does |
+//! | `stages`, `score`, `similarity`, `compress`, `context`, `patterns`, `repetition` | decisions: plain functions of plain data |
+//! | `ledger`, `uses` | hints in memory: active memories by their worth; uses of memories by tasks |
+//! | `signals` | signals to those who watch the agents |
+//! | `pattern_thread`, `pattern_queue` | the thread that looks for patterns; the way to it |
+//! | `asking`, `waiting_pool` | a server of models and how it is asked; threads for calls that wait for it |
+//! | `paying`, `money` | a request that is paid for; the budget of a month |
+//! | `model`, `embedding` | summaries by a model; vectors by a model |
+//! | `vectors`, `due` | the thread that has vectors made; the way to it |
 
 #![warn(unreachable_pub)]
 

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! and a fifth of that of the candidates of its task before and after it, within an hour. Meaning weighs what words find, and finds by itself where words find
-//! little. Sums of both were worse than words alone: `docs/compass.md`, "Quality". Without vectors the relevance is `t`.
+//! little. Sums of both were worse than words alone: `benches/data/compass/README.md`. Without vectors the relevance is `t`.
 
 use omir_core::instant::Timestamp;
 

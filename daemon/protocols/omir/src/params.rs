@@ -247,7 +247,7 @@ mod tests {
         assert!(taken >= 14, "{taken}");
     }
 
-    /// `format` is of one adapter, which takes it away; the others do not know it.
+    /// `format` is of one transport, which takes it away; the others do not know it.
     #[test]
     fn no_parameter_is_called_known_that_is_not() {
         let asked = || vec![("format".to_owned(), "cbor".to_owned())];

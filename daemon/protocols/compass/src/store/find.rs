@@ -143,7 +143,7 @@ impl Store {
         }
         let query = Query {
             text: search.text.as_deref().map(Into::into),
-            // What knows words by their letters alone ranks worse here than words do: docs/compass.md, "With vectors".
+            // What knows words by their letters alone ranks worse here than words do: benches/data/compass/README.md.
             by_meaning: search.by_meaning && self.engine().knows_synonyms(),
             vector: search.vector.as_ref().map(|Understood { model, vector }| {
                 QueryVector::stated(Some(model), vector.clone())

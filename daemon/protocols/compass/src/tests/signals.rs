@@ -1,4 +1,4 @@
-//! Signals: told to all who listen, once each, without contents where nobody tells who listens.
+//! Signals: told to all who listen, once each, without contents where nobody knows who listens.
 
 use std::time::Duration;
 
