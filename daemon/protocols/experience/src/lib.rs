@@ -3,6 +3,19 @@
 //!
 //! An experience is a MemoryRecord that fades, is exported and is forgotten like any other. What it used are Entities. So hints
 //! are a recall, and nothing is stored but what was reported.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `methods`, `schema` | the table, with statuses; JSON Schemas |
+//! | `exchange`, `parameters` | a message before a transport; parameters beside it |
+//! | `answers`, `failure` | bodies and headers of answers; refusals in words |
+//! | `recording`, `hinting`, `fetching` | the methods: `record`; `hints`; `experience`, `health` and `schema` |
+//! | `shapes`, `check`, `ingest` | a message as it comes in: its shape, the check against it, a record read |
+//! | `privacy`, `redact` | pseudonyms of people; secrets taken out of texts |
+//! | `experience`, `resources`, `ids` | one experience; the resources that it is stored as; their names |
+//! | `candidates`, `ranking`, `patterns` | hints: experiences to go by, hints made of them, kinds of tasks |
+//! | `statistics`, `cache`, `relevance` | in memory: uses of nodes, answers of the last minute, hints that were taken |
+//! | `shared`, `settings`, `health` | parts that all methods share; `[experience]`; the health of components |
 
 #![warn(unreachable_pub)]
 
