@@ -122,7 +122,7 @@ entries! {
     "memory.get_strategic_context", Reads, WATCHER, Question, Always, work::ace::get_strategic_context;
     "memory.record_intervention_outcome", Changes, WATCHER, Nothing, Always, work::ace::record_intervention_outcome;
     "memory.get_critical_memories", Reads, WATCHER, Nothing, Always, work::ace::get_critical_memories;
-    "memory.update_criticality", Changes, WATCHER, Nothing, Always, work::ace::update_criticality;
+    "memory.update_criticality", Changes, WATCHER, Nothing, Always, work::criticality::update_criticality;
     "memory.run_memify", Changes, OWNER, Nothing, Memify, work::memify::run_memify;
 }
 

@@ -14,7 +14,7 @@ use crate::state::{ErrorPattern, ErrorRecord, Memory, Task};
 use crate::store::{Batch, Kept, Search, Shape, Store, retried};
 use crate::words::{ErrorType, PatternType, StageType};
 use crate::work::context::{Made, Wish, made, or_nothing};
-use crate::work::retrieve::contradict;
+use crate::work::criticality::{make_critical, prevent};
 use crate::work::shown;
 use crate::work::tasks::errors_of_stage;
 
@@ -26,10 +26,6 @@ const MOST_LISTED: usize = 10_000;
 /// Errors that a pattern names, and those of one type that are a pattern if nobody says otherwise.
 const MOST_NAMED: usize = 64;
 pub(crate) const LEAST_OFTEN: usize = 3;
-/// Memories of an error, words of each, and memories with such words, that are compared.
-const MOST_LINKED: usize = 5;
-const MOST_WORDS: usize = 50;
-const MOST_COMPARED: usize = 20;
 /// The share of errors that is told to whoever watches the agents, and the memories from which on it is one.
 const ERROR_RATE: f64 = 0.30;
 const LEAST_MEMORIES: usize = 5;
@@ -144,56 +140,6 @@ fn says_same(
         again.recorded_at.clone_from(&known.recorded_at);
     }
     again == *known
-}
-
-/// Makes those memories critical that contradict one which a severe error is linked to: they would have prevented it.
-fn prevent(
-    call: &Call<'_>,
-    batch: &mut Batch,
-    task: &Task,
-    error: &ErrorRecord,
-) -> Result<(), Failure> {
-    let handle = call.store.name(Sort::TaskHandle, &task.task_id)?;
-    let mut changed: Vec<String> = Vec::new();
-    for id in error.memory_ids.iter().take(MOST_LINKED) {
-        let Some(linked) = call.store.get::<Memory>(Sort::Memory, id)? else { continue };
-        let content = linked.record.content.as_str();
-        let words: Vec<&str> = content.split_whitespace().take(MOST_WORDS).collect();
-        let search = Search {
-            text: Some(words.join(" ")),
-            newest: false,
-            most: Some(MOST_COMPARED),
-            ..Search::of(handle.clone())
-        };
-        for found in call.store.find::<Memory>(&search)? {
-            let other = &found;
-            let is_open = !other.state.is_critical && !other.state.is_decided;
-            let id = &other.state.memory_id;
-            if !is_open || changed.contains(id) || !contradict(content, &other.record.content) {
-                continue;
-            }
-            if make_critical(&call.store, batch, id)? {
-                changed.push(id.clone());
-            }
-        }
-    }
-    Ok(())
-}
-
-/// Adds to a write that a memory prevents errors, unless it is critical anyway or a caller has said otherwise.
-fn make_critical(store: &Store, batch: &mut Batch, id: &str) -> Result<bool, Failure> {
-    let Some(kept) = store.get::<Memory>(Sort::Memory, id)? else { return Ok(false) };
-    // Two patterns may name one memory.
-    if kept.state.is_critical || kept.state.is_decided || batch.writes_memory(id) {
-        return Ok(false);
-    }
-    let mut state = kept.state.clone();
-    state.is_critical = true;
-    state.criticality_reason = Some("error_prevention".to_owned());
-    let until = kept.record.valid_until.as_ref().map(|until| until.at());
-    let shape = store.shape_of_memory(batch, &state, &kept.record.content, until)?;
-    store.change(batch, &kept, &state, &shape)?;
-    Ok(true)
 }
 
 fn shape_of_error(

@@ -148,7 +148,7 @@ pub(crate) fn complete_stage(call: &mut Call<'_>) -> Result<Map, Failure> {
         let next_id = match status {
             Some(status) => {
                 if status == TaskStatus::Completed {
-                    super::ace::learn_from_success(call, &mut batch, &mut course.task)?;
+                    super::criticality::learn_from_success(call, &mut batch, &mut course.task)?;
                 }
                 course.task.status = status;
                 None

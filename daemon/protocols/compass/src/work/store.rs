@@ -19,6 +19,7 @@ use crate::stages::{self, Signal};
 use crate::state::{ErrorRecord, Memory, Task};
 use crate::store::{Batch, Kept, Search, Store, retried};
 use crate::words::{MemoryType, StageType, Word};
+use crate::work::criticality::{Stated, criticise};
 use crate::work::prune;
 use crate::work::tasks::Course;
 
@@ -28,9 +29,6 @@ const LOOKED_AT: usize = 12;
 pub(crate) const LONGEST_CONTENT: usize = 256 << 10;
 /// Tokens of a memory's own summary.
 const SUMMARY_TOKENS: usize = 64;
-/// Severe errors of a task, and memories linked to them, that a new memory is compared with.
-const MOST_SEVERE: usize = 10;
-const MOST_LINKED: usize = 20;
 /// Keywords of a memory, and facts.
 const MOST_KEYWORDS: usize = 10;
 const MOST_FACTS: usize = 64;
@@ -213,7 +211,8 @@ fn put(call: &mut Call<'_>, wanted: &Wanted) -> Result<Map, Failure> {
         course = Some(opened);
     }
     let task = course.as_ref().map(|course| &course.task);
-    criticise(call, &mut memory, wanted, task)?;
+    let stated = Stated { is_critical: wanted.is_critical, reason: wanted.reason.as_deref() };
+    criticise(call, &mut memory, &wanted.content, &stated, task)?;
     let valid_until = valid_until(call, memory.memory_type, now);
     let mut shape =
         call.store.shape_of_memory(&mut batch, &memory, &wanted.content, valid_until)?;
@@ -342,62 +341,6 @@ pub(crate) fn summary(content: &str, counter: Counter) -> String {
         short = longer;
     }
     short
-}
-
-/// Decides if a memory is critical: the caller's word, else the rules.
-fn criticise(
-    call: &Call<'_>,
-    memory: &mut Memory,
-    wanted: &Wanted,
-    task: Option<&Task>,
-) -> Result<(), Failure> {
-    let corrected = match &wanted.corrects {
-        Some(error) => Some(the_error(call, error, &wanted.agent)?),
-        None => None,
-    };
-    let reason = match wanted.is_critical {
-        Some(true) => Some(wanted.reason.clone().unwrap_or_else(|| "manual".to_owned())),
-        Some(false) => None,
-        None => {
-            by_rule(call, memory, &wanted.content, corrected.is_some(), task)?.map(str::to_owned)
-        }
-    };
-    memory.is_critical = reason.is_some();
-    memory.criticality_reason = reason;
-    Ok(())
-}
-
-fn the_error(call: &Call<'_>, id: &str, agent: &str) -> Result<Kept<ErrorRecord>, Failure> {
-    let error = call.store.get::<ErrorRecord>(Sort::Error, id)?;
-    let own = error.filter(|error| error.state.agent_id == agent);
-    own.ok_or_else(|| Failure::not_found("error", id))
-}
-
-/// Returns the rule by which a new memory is critical.
-fn by_rule(
-    call: &Call<'_>,
-    memory: &Memory,
-    content: &str,
-    is_correction: bool,
-    task: Option<&Task>,
-) -> Result<Option<&'static str>, Failure> {
-    if !omird_text::critical_facts(content).is_empty() {
-        return Ok(Some("constraint"));
-    }
-    if is_correction && memory.success != Some(false) {
-        return Ok(Some("error_recovery"));
-    }
-    let Some(task) = task else { return Ok(None) };
-    let threshold = Some(call.settings.error_severity_threshold);
-    let severe = call.store.errors_of(task, MOST_SEVERE, threshold)?;
-    for id in severe.iter().flat_map(|error| &error.state.memory_ids).take(MOST_LINKED) {
-        if let Some(linked) = call.store.get::<Memory>(Sort::Memory, id)?
-            && super::retrieve::contradict(&linked.record.content, content)
-        {
-            return Ok(Some("error_prevention"));
-        }
-    }
-    Ok(None)
 }
 
 /// Returns the task that a memory belongs to, opened if there is none.
