@@ -4,6 +4,7 @@ pub(crate) mod ace;
 pub(crate) mod compression;
 pub(crate) mod context;
 pub(crate) mod criticality;
+pub(crate) mod detection;
 pub(crate) mod errors;
 pub(crate) mod memify;
 pub(crate) mod modelled;
