@@ -112,7 +112,7 @@ entries! {
     "memory.get_task_progress", ChangesUnlessDry, ANY, Nothing, Always, work::stages::get_task_progress;
     "memory.detect_stage_transition", ChangesUnlessDry, ANY, Nothing, Always, work::stages::detect_stage_transition;
     "memory.record_error", Changes, ANY, Nothing, Always, work::errors::record_error;
-    "memory.detect_error_patterns", Changes, ANY, Nothing, Always, work::errors::detect_error_patterns;
+    "memory.detect_error_patterns", Changes, ANY, Nothing, Always, work::patterns::detect_error_patterns;
     "memory.get_error_history", Reads, ANY, Nothing, Always, work::errors::get_error_history;
     "memory.get_error_aware_context", Reads, ANY, Question, Always, work::errors::get_error_aware_context;
     "memory.compress_stage", Changes, ANY, Summary, Always, work::compression::compress_stage;

@@ -12,7 +12,7 @@ use crate::pattern_queue::{PatternQueue, Recorded};
 use crate::shared::Shared;
 use crate::state::Task;
 use crate::store::{Store, retried};
-use crate::work::errors::{LEAST_OFTEN, Look, Scope};
+use crate::work::patterns::{LEAST_OFTEN, Look, Scope};
 
 /// The pause after an error, in which more may come.
 const PAUSE: Duration = Duration::from_millis(300);

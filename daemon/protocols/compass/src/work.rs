@@ -8,6 +8,7 @@ pub(crate) mod detection;
 pub(crate) mod errors;
 pub(crate) mod memify;
 pub(crate) mod modelled;
+pub(crate) mod patterns;
 pub(crate) mod prune;
 pub(crate) mod retrieve;
 pub(crate) mod shown;

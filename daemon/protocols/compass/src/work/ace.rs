@@ -20,7 +20,8 @@ use crate::work::context::{
     BUDGETS, Made, Wish, coherence_of, coverage, critical_facts, line_of_error, or_nothing,
 };
 use crate::work::criticality;
-use crate::work::errors::{log_of, patterns_under, shown_patterns};
+use crate::work::errors::log_of;
+use crate::work::patterns::{patterns_under, shown_patterns};
 use crate::work::shown;
 use crate::work::tasks::current_stage;
 
