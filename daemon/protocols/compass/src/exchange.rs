@@ -13,11 +13,11 @@ use omird_router::{
 };
 
 use crate::call::Call;
-use crate::embedding;
 use crate::failure::Failure;
 use crate::jsonrpc::{self, INVALID_REQUEST, RpcCall, RpcError};
 use crate::methods::{self, COMPASS, Entry, UNKNOWN, Waits};
-use crate::model::{self, Use};
+use crate::model::waiting_pool::{Job, WaitingPool};
+use crate::model::{Use, embedding, summary};
 use crate::money::dollars;
 use crate::names::uuid;
 use crate::params::Params;
@@ -27,7 +27,6 @@ use crate::settings::Settings;
 use crate::shared::Shared;
 use crate::store::Store;
 use crate::vectors;
-use crate::waiting_pool::{Job, WaitingPool};
 use crate::who::{Conversation, Who};
 
 /// The protocol over one engine. Cloning gives another handle.
@@ -50,7 +49,8 @@ impl Compass {
             vectors::start(&shared);
         }
         let threads = |name: &str, threads| Arc::new(WaitingPool::start(name, threads));
-        let summaries = shared.summarizer().map(|_| threads("omird-cp-model", model::MOST_AT_ONCE));
+        let summaries =
+            shared.summarizer().map(|_| threads("omird-cp-model", summary::MOST_AT_ONCE));
         let questions =
             shared.understander().map(|_| threads("omird-cp-ask", embedding::MOST_QUESTIONS));
         Self { shared, patterns, summaries, questions }

@@ -15,19 +15,16 @@
 //! | `ledger`, `uses` | hints in memory: active memories by their worth; uses of memories by tasks |
 //! | `signals` | signals to those who watch the agents |
 //! | `pattern_thread`, `pattern_queue` | the thread that looks for patterns; the way to it |
-//! | `asking`, `waiting_pool` | a server of models and how it is asked; threads for calls that wait for it |
+//! | `model` | a server of models: how it is asked, for summaries and vectors; threads for calls that wait for it |
 //! | `paying`, `money` | a request that is paid for; the budget of a month |
-//! | `model`, `embedding` | summaries by a model; vectors by a model |
 //! | `vectors`, `due` | the thread that has vectors made; the way to it |
 
 #![warn(unreachable_pub)]
 
-mod asking;
 mod call;
 mod compress;
 mod context;
 mod due;
-mod embedding;
 mod exchange;
 mod failure;
 mod jsonrpc;
@@ -54,7 +51,6 @@ mod store;
 mod tests;
 mod uses;
 mod vectors;
-mod waiting_pool;
 mod who;
 mod words;
 mod work;

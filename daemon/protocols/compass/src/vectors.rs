@@ -16,10 +16,10 @@ use omird_embedding::{MAX_DIMS, Vector};
 
 use self::backlog::{Backlog, LONGEST_REST};
 use self::write::state_all;
-use crate::asking::Patience;
 use crate::due::Due;
-use crate::embedding::{Maker, Texts, hash_of};
 use crate::failure::Failure;
+use crate::model::embedding::{Maker, Texts, hash_of};
+use crate::model::server::Patience;
 use crate::names::Sort;
 use crate::paying::{self, For, NoAnswer};
 use crate::settings::Settings;

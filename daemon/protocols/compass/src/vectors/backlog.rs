@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use omird_engine::Code;
 
-use crate::asking::{REST, Why};
 use crate::due::Due;
-use crate::embedding::MOST_TEXTS;
 use crate::failure::Failure;
+use crate::model::embedding::MOST_TEXTS;
+use crate::model::server::{REST, Why};
 use crate::paying::NoAnswer;
 
 /// Memories that wait, at most.
@@ -274,7 +274,7 @@ impl Backlog {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::asking::Silent;
+    use crate::model::server::Silent;
 
     fn dues(ids: &[&str]) -> Vec<Due> {
         ids.iter().map(|id| ("default".to_owned(), (*id).to_owned())).collect()

@@ -3,8 +3,8 @@
 use omird_embedding::Vector;
 
 use super::Blank;
-use crate::embedding::{Maker, hash_of};
 use crate::failure::Failure;
+use crate::model::embedding::{Maker, hash_of};
 use crate::names::Sort;
 use crate::shared::Shared;
 use crate::state::Memory;
