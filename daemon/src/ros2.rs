@@ -298,7 +298,8 @@ impl Memory for RoutedMemory {
         let found = reference("ref", target)
             .and_then(|target: Ref| self.protocols.omir.look_up(&admitted, &target))
             .map(|found| match found {
-                Lookup::Nothing => Stored::Nothing,
+                // Nothing may refer to what is lost, and what is recorded takes its place.
+                Lookup::Nothing | Lookup::Lost(_) => Stored::Nothing,
                 Lookup::Whole(bytes) => decoded(&bytes)
                     .map_or_else(|error| Stored::Damaged(error.message), Stored::Whole),
                 Lookup::Damaged(error) => Stored::Damaged(error.message),

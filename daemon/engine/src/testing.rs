@@ -1,6 +1,7 @@
 //! For tests and benchmarks, also of other crates: the parts of an engine, a clock that a test sets, and an engine's upkeep by hand.
 //! Nothing else uses it.
 
+use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
@@ -32,6 +33,34 @@ pub fn parts(dir: &Path) -> Parts {
         settings: Settings::default(),
         events: Events::default(),
     }
+}
+
+/// Damages a text wherever it stands in the segments of a stopped engine, so that nothing restores it.
+///
+/// # Panics
+/// If no segment has the text.
+pub fn lose(dir: &Path, text: &str) {
+    let mut places = 0;
+    for file in fs::read_dir(dir.join("segments")).expect("a folder of segments") {
+        let path = file.expect("a name").path();
+        match path.extension().and_then(|extension| extension.to_str()) {
+            Some("par") => fs::write(path, "").expect("a sidecar is emptied"),
+            Some("omirb") => {
+                let mut bytes = fs::read(&path).expect("a segment is read");
+                let place = |bytes: &[u8]| {
+                    bytes.windows(text.len()).position(|part| part == text.as_bytes())
+                };
+                while let Some(at) = place(&bytes) {
+                    bytes[at] ^= 1;
+                    bytes[at + 1] ^= 2;
+                    places += 1;
+                }
+                fs::write(path, bytes).expect("a segment is written");
+            }
+            _ => {}
+        }
+    }
+    assert!(places > 0, "{text:?} is in no segment");
 }
 
 /// The clocks of a machine, set by a test. They begin on 2026-06-01, synchronised.

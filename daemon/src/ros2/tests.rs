@@ -7,7 +7,7 @@ use omird_access::AccessSettings;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 use super::*;
-use crate::engine::testing::parts;
+use crate::engine::testing::{ByHand as _, lose, parts};
 use crate::engine::{ImportPermit, NotAdmitted, Parts, RequestLimits, Settings};
 use crate::router::testing::AuditLines;
 use crate::router::{Policy, Router};
@@ -83,6 +83,23 @@ fn only_files_are_imported() {
     assert_eq!(code(bench.import(&bench.folder.path().join("nothing"))), Code::NotFound);
     bench.import(&bench.file("small", 2)).unwrap();
     assert!(matches!(bench.memory.get("MemoryRecord/small-1"), Ok(Stored::Whole(_))));
+}
+
+#[test]
+fn a_thing_that_is_lost_is_made_anew_and_may_be_mentioned_again() {
+    let mut bench = Bench::new();
+    let thing = || value(r#"{"resourceType":"Entity","id":"cup","name":"xylophone"}"#);
+    bench.memory.record(vec![thing()]).unwrap();
+    bench.engine.seal_now(std::time::Duration::from_secs(60)).unwrap();
+    bench.engine.stop();
+    lose(&bench.folder.path().join("data"), "xylophone");
+    bench.engine = Engine::open(parts(&bench.folder.path().join("data")), &mut |_| {}).unwrap();
+    bench.memory = RoutedMemory { protocols: Protocols::over(&bench.engine, "r1") };
+    assert!(bench.engine.get(&"Entity/cup".parse().unwrap()).is_err());
+    assert!(matches!(bench.memory.get("Entity/cup"), Ok(Stored::Nothing)));
+    let mentions = record("seen").replace('{', r#"{"entityRefs":[{"ref":"Entity/cup"}],"#);
+    assert_eq!(code(bench.memory.record(vec![value(&mentions)])), Code::InvalidResource);
+    bench.memory.record(vec![thing(), value(&mentions)]).unwrap();
 }
 
 #[test]

@@ -41,7 +41,7 @@ use crate::rewrite::{Retention, Rewrite};
 use crate::sealer::{SealError, SealedSegment, Sealer};
 use crate::signature::{self, Seal};
 use crate::version::FileId;
-use crate::{disk, healing, seal, segment};
+use crate::{disk, healing, seal, segment, wal};
 
 /// The result of a compaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -110,13 +110,24 @@ impl<I: Index> Sealer<I> {
         let layout = segment::layout(draft).map_err(SealError::Unsealable)?;
         let span = (layout.manifest.first_seq, layout.manifest.last_seq);
         let is_oldest = self.pieces.is_empty();
-        let mut merge = Rewrite::of_logs(&self.catalog, self.next, span, is_oldest, lapse);
+        let mut merge = Rewrite::of_logs(&self.catalog, self.next, span, is_oldest, lapse)
+            .keeping_tombstones(self.has_set_aside()?);
         let taken = merge.take(self.next, draft, layout);
         if let Some(error) = merge.refused() {
             return Err(error.into());
         }
         taken.map_err(SealError::Unsealable)?;
         Ok(merge)
+    }
+
+    /// Returns true if a damaged file is set aside.
+    fn has_set_aside(&self) -> io::Result<bool> {
+        for folder in [wal::DIR, segment::DIR] {
+            if self.disk.list(folder)?.iter().any(|name| name.ends_with(".damaged")) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Lists, for each segment, the traces of forgotten memories in it, names among them. Reads all segments;
@@ -165,7 +176,8 @@ impl<I: Index> Sealer<I> {
         let horizon = now.as_micros().saturating_sub(history);
         let number = self.next;
         let span = (first.first_seq, last.last_seq);
-        let mut merge = Rewrite::new(&self.catalog, number, span, run.start == 0, horizon);
+        let mut merge = Rewrite::new(&self.catalog, number, span, run.start == 0, horizon)
+            .keeping_tombstones(self.has_set_aside()?);
         let mut links: Option<(Digest, Digest)> = None;
         let mut bytes_before = 0;
         for source in &sources {

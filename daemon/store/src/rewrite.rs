@@ -62,6 +62,9 @@ pub(crate) struct Rewrite<'a, I> {
     durable: Option<i64>,
     /// True if nothing is older than the run.
     is_oldest: bool,
+    /// True if no tombstone may be dropped: a damaged file that is set aside may name what it ended, and a start
+    /// would take that for lost.
+    keeps_tombstones: bool,
     first_seq: u64,
     horizon: i64,
     manifest: Manifest,
@@ -129,6 +132,7 @@ impl<'a, I: Index> Rewrite<'a, I> {
             parts: HashMap::new(),
             durable: None,
             is_oldest,
+            keeps_tombstones: false,
             first_seq: span.0,
             horizon,
             manifest,
@@ -161,6 +165,11 @@ impl<'a, I: Index> Rewrite<'a, I> {
             parts.entry(into).or_default().insert(part);
         }
         Self { durable: Some(lapse.durable), parts, ..merge }
+    }
+
+    /// The same, and whether all tombstones stay.
+    pub(super) fn keeping_tombstones(self, keeps_tombstones: bool) -> Self {
+        Self { keeps_tombstones, ..self }
     }
 
     fn catalog(&self) -> ReadGuard<'a, I> {
@@ -224,17 +233,17 @@ impl<'a, I: Index> Rewrite<'a, I> {
             _ => {}
         }
         let mut resource = segment::decode_resource(raw)?;
-        let is_entry = fate.end == End::Live;
-        let (is_changed, is_entry) = match self.resolve(fate.id, &mut resource, is_entry) {
-            Resolved::Whole => (false, is_entry),
-            Resolved::Changed => (true, is_entry),
+        let is_live = fate.end == End::Live;
+        let (is_changed, is_entry) = match self.resolve(fate.id, &mut resource, is_live) {
+            Resolved::Whole => (false, is_live),
+            Resolved::Changed => (true, is_live),
             // It tells of what must not be told.
-            Resolved::Forgotten => {
+            Resolved::Forgotten if !is_live => {
                 self.drop_version(&fate, stamp);
                 return Ok(());
             }
-            // No entry of a valid Bundle, but not ours to drop.
-            Resolved::Incomplete => (false, false),
+            // No entry of a valid Bundle, but not ours to drop. Nobody forgot what lives.
+            Resolved::Forgotten | Resolved::Incomplete => (false, false),
         };
         let start = self.bytes.len();
         match is_changed {
@@ -371,7 +380,7 @@ impl<'a, I: Index> Rewrite<'a, I> {
                 && self.born.contains(&key)
                 && self.parts.get(&key).is_none_or(HashSet::is_empty)
                 && !self.catalog().is_name_reused(&key));
-        if is_whole && tombstone.stamp.recorded < self.horizon {
+        if is_whole && !self.keeps_tombstones && tombstone.stamp.recorded < self.horizon {
             // What became a part of something was forgotten before that was.
             if let Ending::Forgotten(By::Merging(into)) = tombstone.ending
                 && let Some(parts) = self.parts.get_mut(&into)

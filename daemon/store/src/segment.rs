@@ -16,7 +16,6 @@
 mod draft;
 pub(crate) mod salvage;
 
-use std::collections::HashSet;
 use std::ops::Range;
 
 use omir_core::cbor;
@@ -27,11 +26,11 @@ use omir_core::model::Resource;
 use omir_core::value::Value;
 
 pub use self::draft::Draft;
+pub(crate) use self::salvage::LostName;
 use crate::PRODUCER;
 use crate::block::{Block, Row};
 use crate::digest::{self, Digest};
 use crate::draw::{BlockOf, Draw};
-use crate::key::KeyPrefix;
 use crate::locate::{self, BadSegment, bad};
 use crate::manifest::{self, FoundManifest, Manifest, Older};
 pub use crate::names::{
@@ -104,7 +103,7 @@ pub struct Layout {
     /// True if the manifest passes its checksum. If not, nothing of what it says can be relied on.
     pub is_manifest_whole: bool,
     /// Names in what cannot be read; found only where damaged entries were looked for.
-    pub(crate) names_lost: HashSet<KeyPrefix>,
+    pub(crate) names_lost: Vec<LostName>,
 }
 
 impl Layout {
@@ -137,7 +136,7 @@ pub fn layout(bytes: &[u8]) -> Result<Layout, BadSegment> {
     let (recorded, copies) = others.split_at(manifest.entries.len());
     let entries = manifest.entries.iter().copied().zip(recorded.iter().cloned()).collect();
     let is_manifest_whole = is_whole;
-    let (copies, names_lost) = (copies.to_vec(), HashSet::new());
+    let (copies, names_lost) = (copies.to_vec(), Vec::new());
     Ok(Layout { entries, superseded, copies, manifest, is_manifest_whole, names_lost })
 }
 
@@ -208,7 +207,7 @@ pub fn index_what_is_whole<D: Draw>(
 }
 
 /// A block, what does not pass its checksum, and the names in that.
-pub(crate) type WithLosses<D> = (BlockOf<D>, Vec<BadSegment>, HashSet<KeyPrefix>);
+pub(crate) type WithLosses<D> = (BlockOf<D>, Vec<BadSegment>, Vec<LostName>);
 
 /// As [`index_what_is_whole`], also with the names that damaged memories still tell. Nothing else in them is relied on.
 pub(crate) fn index_with_losses<D: Draw>(

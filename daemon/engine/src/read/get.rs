@@ -40,6 +40,9 @@ pub enum Lookup {
     Whole(Vec<u8>),
     /// A resource that the disk does not give back, though it is there.
     Damaged(Error),
+    /// A resource of which nothing is there any more: only damaged bytes or a second copy tell of it. What is written
+    /// under its name takes its place, and nothing may refer to it until then.
+    Lost(Error),
 }
 
 impl Engine {
@@ -91,7 +94,13 @@ impl Engine {
         Some((doc.version, doc.seq))
     }
 
-    /// As [`Engine::get`], but tells what is damaged from a card that is away for now.
+    /// Returns true if a resource that is written now may refer to this one: it lives, even if the disk does not give
+    /// it back.
+    pub fn may_refer_to(&self, reference: &Ref) -> bool {
+        self.catalog().live(&RefKey::of(reference)).is_some()
+    }
+
+    /// As [`Engine::get`], but tells what is damaged or lost from a card that is away for now.
     ///
     /// # Errors
     /// `INTERNAL` if the card is away.
@@ -100,7 +109,8 @@ impl Engine {
             Ok(found) => Ok(found.map_or(Lookup::Nothing, Lookup::Whole)),
             Err(error) => match self.inner.disk.mount_generation() {
                 Err(away) if disk::is_gone(&away) => Err(error),
-                _ => Ok(Lookup::Damaged(error)),
+                _ if self.may_refer_to(reference) => Ok(Lookup::Damaged(error)),
+                _ => Ok(Lookup::Lost(error)),
             },
         }
     }

@@ -10,8 +10,8 @@ use omir_core::reference::Ref;
 use omir_core::value::Value;
 
 use crate::ingest::request::Encoding;
-use crate::testing::parts;
-use crate::{Change, Code, Effect, Engine, Precondition};
+use crate::testing::{lose, parts};
+use crate::{Change, Code, CompactionScope, Effect, Engine, Lookup, Parts, Precondition, Settings};
 
 const LONG: Duration = Duration::from_secs(60);
 const IDS: [&str; 5] = ["a0", "a1", "a2", "a3", "a4"];
@@ -116,6 +116,113 @@ fn a_lost_name_can_be_forgotten() {
     assert_eq!(engine.get(&name), Ok(None));
     assert_eq!(status(&engine, "/counts/lost").as_u64(), Some(0), "nobody misses it any more");
     engine.stop();
+}
+
+#[test]
+fn the_version_before_a_lost_one_is_not_served_though_its_second_copy_is_lost_as_well() {
+    let dir = tempfile::tempdir().unwrap();
+    let engine = open(dir.path());
+    for id in IDS {
+        remember(&engine, id, None).unwrap();
+    }
+    let newer = r#"[{"resourceType":"Entity","id":"a1","name":"newer a1"},
+        {"resourceType":"Entity","id":"a2","name":"newer a2"},
+        {"resourceType":"Entity","id":"a5","name":"newer a5"}]"#;
+    engine.execute(engine.prepare(newer.as_bytes(), Encoding::Json, None).unwrap()).unwrap();
+    engine.seal_now(LONG).unwrap();
+    engine.stop();
+    lose(dir.path(), "newer a");
+    for start in 0..3 {
+        let engine = open(dir.path());
+        for id in ["a1", "a2", "a5"] {
+            let name = format!("Entity/{id}").parse().unwrap();
+            let refused = engine.get(&name).expect_err(&format!("{id} is lost, {start}"));
+            assert_eq!(refused.code, Code::Internal);
+        }
+        assert_eq!(status(&engine, "/counts/lost").as_u64(), Some(3), "{start}");
+        assert!(engine.get(&"Entity/a0".parse().unwrap()).unwrap().is_some());
+        engine.seal_now(LONG).unwrap();
+        engine.stop();
+    }
+    let engine = open(dir.path());
+    remember(&engine, "a1", None).unwrap();
+    let (_, version) = engine.get_versioned(&"Entity/a1".parse().unwrap()).unwrap().unwrap();
+    assert_eq!(version, 3, "no number is given twice");
+    engine.stop();
+}
+
+/// A relationship of a thing that is lost, and of one that is not.
+fn related(dir: &Path) -> Engine {
+    let engine = open(dir);
+    remember(&engine, "a0", None).unwrap();
+    remember(&engine, "a1", None).unwrap();
+    engine.seal_now(LONG).unwrap();
+    let relationship = r#"{"resourceType":"Relationship","id":"r","from":{"ref":"Entity/a0"},
+        "to":{"ref":"Entity/a1"},"relationType":"near","createdAt":"2026-05-01T00:00:00Z"}"#;
+    let change = engine.prepare(relationship.as_bytes(), Encoding::Json, None).unwrap();
+    engine.execute(change).unwrap();
+    engine.stop();
+    lose(dir, "thing a0");
+    open(dir)
+}
+
+#[test]
+fn the_relationships_of_a_lost_thing_are_forgotten_with_it_and_never_dropped_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let (thing, relationship): (Ref, Ref) =
+        ("Entity/a0".parse().unwrap(), "Relationship/r".parse().unwrap());
+    let engine = related(dir.path());
+    assert!(matches!(engine.look_up(&thing), Ok(Lookup::Lost(_))));
+    assert!(!engine.may_refer_to(&thing));
+    for _ in 0..2 {
+        engine.seal_now(LONG).unwrap();
+        // It refuses the damaged segment.
+        let _ = engine.compact(CompactionScope::All);
+        assert!(engine.get(&relationship).unwrap().is_some(), "nobody forgot it");
+    }
+    let receipt = engine.execute(Change::Forget(vec![thing.clone()])).unwrap();
+    assert!(matches!(receipt.effect, Effect::Forgotten(2)), "{:?}", receipt.effect);
+    for start in 0..3 {
+        let engine = if start == 0 { engine.clone() } else { open(dir.path()) };
+        for name in [&thing, &relationship] {
+            assert_eq!(engine.get(name), Ok(None), "{name} at {start}");
+            assert_eq!(engine.live_version(name), None);
+        }
+        assert_eq!(status(&engine, "/counts/lost").as_u64(), Some(0), "{start}");
+        engine.seal_now(LONG).unwrap();
+        let _ = engine.compact(CompactionScope::All);
+        engine.stop();
+    }
+}
+
+#[test]
+fn what_was_forgotten_is_not_lost_again_while_a_damaged_file_names_it() {
+    let dir = stored(true);
+    let path = file(dir.path(), "segments", ".omirb");
+    // Nothing of its own tells where its parts lie.
+    let bytes = fs::read(&path).unwrap();
+    fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
+    fs::write(file(dir.path(), "segments", ".par"), "").unwrap();
+    let settings = Settings { keep_history: Duration::ZERO, ..Settings::default() };
+    let open =
+        || Engine::open(Parts { settings: settings.clone(), ..parts(dir.path()) }, &mut |_| {});
+    let engine = open().unwrap();
+    let lost: Vec<Ref> = IDS
+        .iter()
+        .map(|id| format!("Entity/{id}").parse().unwrap())
+        .filter(|name| engine.get(name).is_err())
+        .collect();
+    assert!(!lost.is_empty());
+    engine.execute(Change::Forget(lost.clone())).unwrap();
+    for start in 0..3 {
+        let engine = if start == 0 { engine.clone() } else { open().unwrap() };
+        assert_eq!(status(&engine, "/counts/lost").as_u64(), Some(0), "{start}");
+        assert!(lost.iter().all(|name| engine.get(name) == Ok(None)), "{start}");
+        remember(&engine, &format!("b{start}"), None).unwrap();
+        engine.seal_now(LONG).unwrap();
+        engine.compact(CompactionScope::All).unwrap();
+        engine.stop();
+    }
 }
 
 #[test]

@@ -412,6 +412,7 @@ impl<'a> Planner<'a> {
                 && forgotten.insert(key)
             {
                 plan.write_tombstone(target.clone(), lost.stamp.version, None, Who::User, None);
+                queue.extend(self.dependents(&key)?);
             }
         }
         while let Some((target, key)) = queue.pop() {
@@ -420,39 +421,47 @@ impl<'a> Planner<'a> {
             }
             let found = {
                 let catalog = self.catalog();
-                catalog.head(&key).filter(|head| head.live).map(|head| {
-                    let with_handle = |id| (catalog.doc(id).clone(), catalog.handle(id));
-                    let dependents: Vec<(Doc, Handle)> =
-                        catalog.dependents(&key).map(with_handle).collect();
-                    (head.version, catalog.handle(head.doc), dependents)
-                })
+                let head = catalog.head(&key).filter(|head| head.live);
+                head.map(|head| (head.version, catalog.handle(head.doc)))
             };
-            let Some((version, handle, dependents)) = found else { continue };
+            let Some((version, handle)) = found else { continue };
             forgotten.insert(key);
             // What cannot be read any more can still be forgotten; its words stay in the counts.
             let terms = handle.resource().ok().map(|resource| terms_of(&resource));
             plan.write_tombstone(target, version, terms, Who::User, None);
-            for (doc, dependent) in dependents {
-                let name = match dependent.resource() {
-                    Ok(resource) => Some(resource.reference()),
-                    Err(ReadError::Disk { error, .. }) if !disk::is_loss(&error) => {
-                        return Err(internal(error).into());
-                    }
-                    Err(_) => name_of_unreadable(&dependent, doc.class.resource_type(), doc.key),
-                };
-                match name {
-                    Some(target) => queue.push((target, doc.key)),
-                    // It is lost already: nothing tells of it, and it keeps nothing else from being forgotten.
-                    None => tracing::warn!(
-                        at = ?dependent.location,
-                        "a relationship of what is forgotten cannot be read, and is not forgotten with it"
-                    ),
-                }
-            }
+            queue.extend(self.dependents(&key)?);
         }
         plan.effect = Effect::Forgotten(forgotten.len() as u64);
         self.pending.extend(forgotten.into_iter().map(|key| (key, false)));
         Ok(plan)
+    }
+
+    /// Names the relationships that cannot exist without an entity.
+    fn dependents(&self, key: &RefKey) -> Result<Vec<(Ref, RefKey)>, NoPlan> {
+        let held: Vec<(Doc, Handle)> = {
+            let catalog = self.catalog();
+            let with_handle = |id| (catalog.doc(id).clone(), catalog.handle(id));
+            catalog.dependents(key).map(with_handle).collect()
+        };
+        let mut named = Vec::new();
+        for (doc, dependent) in held {
+            let name = match dependent.resource() {
+                Ok(resource) => Some(resource.reference()),
+                Err(ReadError::Disk { error, .. }) if !disk::is_loss(&error) => {
+                    return Err(internal(error).into());
+                }
+                Err(_) => name_of_unreadable(&dependent, doc.class.resource_type(), doc.key),
+            };
+            match name {
+                Some(target) => named.push((target, doc.key)),
+                // It is lost already: nothing tells of it, and it keeps nothing else from being forgotten.
+                None => tracing::warn!(
+                    at = ?dependent.location,
+                    "a relationship of what is forgotten cannot be read, and is not forgotten with it"
+                ),
+            }
+        }
+        Ok(named)
     }
 }
 

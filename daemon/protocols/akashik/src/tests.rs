@@ -10,11 +10,12 @@ mod simulation;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use omir_core::decode::Limits;
 use omir_core::json;
 use omir_core::value::{Map, Value};
-use omird_engine::testing::{TestClock, parts};
+use omird_engine::testing::{ByHand as _, TestClock, lose, parts};
 use omird_engine::{Engine, Parts};
 use omird_router::testing::{Facts, exchanged, message};
 use omird_router::{Caller, Method, Response, Router, Scope, Scopes};
@@ -57,6 +58,14 @@ impl Rig {
         self.engine.stop();
         self.engine = open(self.dir.path(), &self.clock);
         self.akashik = Akashik::new(&self.engine);
+    }
+
+    /// Ends the daemon, loses what has this text, and starts it again.
+    fn lose(&mut self, text: &str) {
+        self.engine.seal_now(Duration::from_secs(60)).unwrap();
+        self.engine.stop();
+        lose(self.dir.path(), text);
+        self.restart();
     }
 
     fn send(

@@ -15,7 +15,7 @@ use omir_core::instant::Timestamp;
 use omir_core::model::{MemoryRecord, Resource};
 use omir_core::reference::Ref;
 use omir_core::value::{Map, Value, from_value, to_value};
-use omird_engine::{ClockState, Engine};
+use omird_engine::{ClockState, Engine, Lookup};
 
 pub(crate) use self::batch::{Batch, Written, retried};
 pub(crate) use self::find::{Search, Understood};
@@ -97,9 +97,9 @@ impl Store {
         self.engine.now()
     }
 
-    /// Returns true if something lives under a name.
+    /// Returns true if something lives under a name, so that a record may refer to it.
     pub(crate) fn has(&self, name: &Ref) -> bool {
-        self.engine.live_version(name).is_some()
+        self.engine.may_refer_to(name)
     }
 
     /// Returns what a caller knows by this id, whoever it belongs to.
@@ -109,6 +109,26 @@ impl Store {
         let Some(kept) = decode::<S>(bytes, version)? else { return Ok(None) };
         let is_it = kept.state.identity() == (self.tenant.as_str(), id);
         Ok(is_it.then_some(kept))
+    }
+
+    /// As [`Store::get`], for what is only looked at: one that the card does not give back is left out.
+    pub(crate) fn get_readable<S: State>(
+        &self,
+        sort: Sort,
+        id: &str,
+    ) -> Result<Option<Kept<S>>, Failure> {
+        let failure = match self.get(sort, id) {
+            Err(failure) => failure,
+            found => return found,
+        };
+        match self.engine.look_up(&self.name(sort, id)?)? {
+            Lookup::Damaged(_) | Lookup::Lost(_) => {
+                self.left_out.fetch_add(1, Ordering::Relaxed);
+                tracing::warn!(id, message = failure.error.message, "left out");
+                Ok(None)
+            }
+            Lookup::Nothing | Lookup::Whole(_) => Err(failure),
+        }
     }
 
     /// Counts memories as used.

@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 use omir_core::decode::Limits;
 use omir_core::json;
 use omir_core::value::{Map, Value};
-use omird_engine::testing::{TestClock, parts};
+use omird_engine::testing::{ByHand as _, TestClock, lose, parts};
 use omird_engine::{Engine, Parts};
 use omird_router::testing::{AuditLines, Facts, exchanged, message};
 use omird_router::{Caller, Message, Response, Router, Scope, Scopes};
@@ -70,6 +70,14 @@ impl Rig {
         self.engine.stop();
         self.engine = open(self.dir.path(), &self.clock);
         self.compass = Compass::new(&self.engine, Settings::default(), None);
+    }
+
+    /// Ends the daemon, loses what has this text, and starts it again.
+    fn lose(&mut self, text: &str) {
+        self.engine.seal_now(Duration::from_secs(60)).unwrap();
+        self.engine.stop();
+        lose(self.dir.path(), text);
+        self.restart();
     }
 
     fn send(&self, caller: &Caller, body: &str) -> Response {

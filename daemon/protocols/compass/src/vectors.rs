@@ -229,7 +229,7 @@ fn dues(blanks: Vec<Blank>) -> Vec<Due> {
 fn blank(shared: &Shared, maker: &Maker, due: &Due) -> Result<Option<Blank>, Failure> {
     let (tenant, id) = due;
     let store = Store::new(&shared.engine, tenant);
-    let Some(kept) = store.get::<Memory>(Sort::Memory, id)? else { return Ok(None) };
+    let Some(kept) = store.get_readable::<Memory>(Sort::Memory, id)? else { return Ok(None) };
     if kept.state.archived || maker.has_made(&kept.record) {
         return Ok(None);
     }

@@ -148,10 +148,12 @@ impl Job {
                 decide(&self.report, self.stated.updates, stored)
             }
             Err(error) => match self.damaged(&target) {
-                Some(version) if self.stated.updates => {
+                // Nothing of it is left: who records it again makes the loss good.
+                Some(None) => Decision::Write(Precondition::Absent, "recorded", None),
+                Some(Some(version)) if self.stated.updates => {
                     Decision::Write(Precondition::Version(version), "updated", None)
                 }
-                Some(_) => {
+                Some(Some(_)) => {
                     let message = &error.message;
                     let message = format!(
                         "{message}; to record the task again, send the record with ?on_duplicate=update"
@@ -169,11 +171,14 @@ impl Job {
         }
     }
 
-    /// Returns the version of an experience whose bytes the card has lost; `None` where it is only away.
-    fn damaged(&self, target: &Ref) -> Option<u64> {
+    /// Returns the version of an experience whose bytes the card has lost, if a write must name one; `None` where the card is
+    /// only away.
+    fn damaged(&self, target: &Ref) -> Option<Option<u64>> {
         let engine = &self.shared.engine;
         match engine.look_up(target) {
-            Ok(Lookup::Damaged(_)) => engine.live_version(target).map(|(version, _)| version),
+            Ok(Lookup::Damaged(_) | Lookup::Lost(_)) => {
+                Some(engine.live_version(target).map(|(version, _)| version))
+            }
             _ => None,
         }
     }
@@ -205,7 +210,7 @@ impl Job {
             status,
             pose,
         };
-        let is_there = |target: &Ref| engine.live_version(target).is_some();
+        let is_there = |target: &Ref| engine.may_refer_to(target);
         let (resource, others) =
             resources(report, &experience, &record, &shared.settings, circumstances, is_there);
         let experience_id = report.tenant.experience_id(&report.task_id);

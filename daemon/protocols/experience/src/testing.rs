@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use omir_core::json;
 use omir_core::value::Value;
-use omird_engine::testing::{TestClock, parts};
+use omird_engine::testing::{ByHand as _, TestClock, lose, parts};
 use omird_engine::{Engine, Parts};
 pub(crate) use omird_router::testing::message;
 use omird_router::testing::{begin, somebody};
@@ -130,6 +130,14 @@ impl Rig {
         let settings = self.experiences.0.settings.clone();
         drop(self);
         Self::over(dir, clock, settings)
+    }
+
+    /// Stops, loses what has this text, and starts.
+    pub(crate) fn lost(self, text: &str) -> Self {
+        self.engine.seal_now(std::time::Duration::from_secs(60)).unwrap();
+        self.engine.stop();
+        lose(self.dir.as_ref().unwrap().path(), text);
+        self.again()
     }
 
     /// Flips a bit of each of these words on the card, and starts the protocol again over the same engine.

@@ -67,10 +67,10 @@ impl Manifesto {
         Ok(Value::Object([("world", world)].into_iter().collect()))
     }
 
-    /// Answers `exists`: `{"exists": bool}`, from the index.
+    /// Answers `exists`: `{"exists": bool}`, from the index. One that the card has lost is refused, as `get` does.
     pub(crate) fn exists(&self, request: &mut Request) -> Result<Value, Failure> {
         let name = names::world(request.tenant(), &request.world_id()?)?;
-        let exists = self.engine.live_version(&name).is_some();
+        let exists = self.engine.live_version(&name).is_some() || self.engine.get(&name)?.is_some();
         Ok(Value::Object([("exists", exists)].into_iter().collect()))
     }
 
@@ -177,7 +177,7 @@ impl Manifesto {
             return Ok(Step::Ended(answer));
         }
         let tenant = names::tenant(request.tenant())?;
-        let is_known = |entity: &Ref| self.engine.live_version(entity).is_some();
+        let is_known = |entity: &Ref| self.engine.may_refer_to(entity);
         let mut resources = Vec::new();
         // One that is damaged on the card has a name and a version still, and nothing may refer to it.
         if !matches!(self.engine.get(&tenant), Ok(Some(_))) {

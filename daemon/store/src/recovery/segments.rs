@@ -22,9 +22,10 @@ use crate::index::Index;
 use crate::kept::Parts;
 use crate::locate::BadSegment;
 use crate::sealer::SealedSegment;
-use crate::segment::WithLosses;
+use crate::segment::{LostName, WithLosses};
 use crate::signature::Seal;
 use crate::version::{DocId, FileId};
+use crate::witness::{Fact, FactKind};
 use crate::{healing, segment};
 
 /// The state of a segment as it was found.
@@ -207,9 +208,18 @@ impl<I: Index> Recovery<'_, I> {
                     || !block.replaces.is_empty() =>
             {
                 if let Some(first) = lost.first() {
-                    // Its second copy knows those that are no first versions.
+                    // Its second copy knows those that are no first versions. That may be lost as well.
                     self.facts.extend(healing::facts_of(self.disk, number));
-                    self.names.extend(names);
+                    for LostName { key, stamp } in names {
+                        match stamp.filter(|stamp| stamp.version > 1) {
+                            Some(stamp) => {
+                                self.facts.push(Fact { key, stamp, kind: FactKind::Version });
+                            }
+                            None => {
+                                self.names.insert(key);
+                            }
+                        }
+                    }
                     self.lossy.insert(path.clone());
                     let count = lost.len();
                     let message = format!("damaged memories: {count}, the first at {first}");

@@ -47,6 +47,14 @@ pub(crate) struct Item {
     pub(crate) is_exact: bool,
 }
 
+/// A name that damaged bytes tell. A bit of it may be wrong as well: then it is one that nobody asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct LostName {
+    pub(crate) key: KeyPrefix,
+    /// Its version, where a stretch has as many names as lack there.
+    pub(crate) stamp: Option<Stamp>,
+}
+
 /// The readable part of a damaged segment.
 #[derive(Default)]
 pub(crate) struct Salvage {
@@ -62,6 +70,8 @@ pub(crate) struct Salvage {
     pub(crate) manifest_is_whole: bool,
     /// Stretches that hold or may hold entries nobody can read.
     pub(crate) holes: Vec<Range<usize>>,
+    /// Names in them, as far as they can be read.
+    pub(crate) names: Vec<LostName>,
     /// How many entries lack, if that can be told.
     pub(crate) lacking: Option<usize>,
 }
@@ -96,6 +106,8 @@ pub(crate) fn salvage(bytes: &[u8]) -> Salvage {
     let are_all_there = front.is_some_and(|front| items.len() + 1 == front.count);
     if !are_all_there {
         salvage.holes = between(items.iter().map(|item| &item.range), body..end);
+        salvage.names =
+            salvage.holes.iter().flat_map(|hole| names_of(&bytes[hole.clone()], &[])).collect();
     }
     let Manifest { crcs, entries, .. } = &salvage.manifest;
     for item in &mut items {
@@ -110,7 +122,7 @@ pub(crate) fn salvage(bytes: &[u8]) -> Salvage {
 /// Takes a segment apart whose manifest alone is where it was; `None` if that is damaged too. Also tells of each entry that
 /// lacks, by the stretches they may have stood in.
 pub(super) fn layout(bytes: &[u8]) -> Option<(Layout, Vec<BadSegment>)> {
-    let Salvage { entries, copies, superseded, manifest, manifest_is_whole, holes, lacking } =
+    let Salvage { entries, copies, superseded, manifest, manifest_is_whole, holes, names, lacking } =
         salvage(bytes);
     if !manifest_is_whole {
         return None;
@@ -122,8 +134,7 @@ pub(super) fn layout(bytes: &[u8]) -> Option<(Layout, Vec<BadSegment>)> {
         .take(lacking.unwrap_or_default())
         .map(|start| bad(start, "a memory does not pass its checksum"))
         .collect();
-    let names_lost = holes.iter().flat_map(|hole| keys_in(&bytes[hole.clone()])).collect();
-    let is_manifest_whole = true;
+    let (is_manifest_whole, names_lost) = (true, names);
     Some((Layout { manifest, entries, superseded, copies, is_manifest_whole, names_lost }, lost))
 }
 
@@ -132,12 +143,17 @@ fn sort_by_checksum(bytes: &[u8], items: Vec<Item>, body: Range<usize>, salvage:
     let (crcs, stamps) = (&salvage.manifest.crcs, &salvage.manifest.entries);
     let mut expected = 0;
     let mut unknown = Vec::new();
+    // Where each entry ends that lacks none behind it so far, and how many were passed over before it.
+    let mut lacks: Vec<(usize, Range<usize>)> = Vec::new();
+    let mut end = body.start;
     for mut item in items {
         let crc = crc32fast::hash(&bytes[item.range.clone()]);
         let Some(index) = (expected..crcs.len()).find(|&index| crcs[index] == crc) else {
             unknown.push(item);
             continue;
         };
+        lacks.push((end, expected..index));
+        end = item.range.end;
         expected = index + 1;
         // Copies stand behind all entries: what was passed over was an entry once.
         unknown.clear();
@@ -150,8 +166,14 @@ fn sort_by_checksum(bytes: &[u8], items: Vec<Item>, body: Range<usize>, salvage:
     let lacking = crcs.len() - salvage.entries.len();
     salvage.lacking = Some(lacking);
     if lacking > 0 {
+        lacks.push((end, expected..crcs.len()));
         let read = salvage.entries.iter().chain(&salvage.copies).map(|item| &item.range);
         salvage.holes = between(read, body);
+        for hole in &salvage.holes {
+            let lack = lacks.iter().find(|(start, _)| *start == hole.start);
+            let stamps = lack.and_then(|(_, lack)| stamps.get(lack.clone())).unwrap_or_default();
+            salvage.names.extend(names_of(&bytes[hole.clone()], stamps));
+        }
     }
 }
 
@@ -186,22 +208,29 @@ pub(crate) fn names_in(bytes: &[u8]) -> Vec<String> {
     names
 }
 
-/// Names in bytes that are no longer whole, of those whose type can be read too. A bit of a name may be wrong as well: then
-/// it is one that nobody asks for.
+/// Names in bytes that are no longer whole, of those whose type can be read too.
 pub(crate) fn keys_in(bytes: &[u8]) -> HashSet<KeyPrefix> {
-    let mut keys = HashSet::new();
+    names_of(bytes, &[]).iter().map(|name| name.key).collect()
+}
+
+/// The names in a stretch that lacks the entries of these stamps.
+fn names_of(bytes: &[u8], stamps: &[Stamp]) -> Vec<LostName> {
+    let mut found: Vec<Option<KeyPrefix>> = Vec::new();
     each_name_in(bytes, |reference, _| {
-        keys.extend(reference.map(|reference| RefKey::of(&reference).prefix()));
+        found.push(reference.map(|reference| RefKey::of(&reference).prefix()));
         true
     });
-    keys
+    let is_each_there = found.len() == stamps.len();
+    let stamp = |n: usize| stamps.get(n).filter(|_| is_each_there).copied();
+    let names = found.into_iter().enumerate();
+    names.filter_map(|(n, key)| Some(LostName { key: key?, stamp: stamp(n) })).collect()
 }
 
 /// Names in a segment that is set aside: nothing of it is served.
 pub(crate) fn keys_set_aside(bytes: &[u8]) -> HashSet<KeyPrefix> {
-    let Salvage { entries, holes, .. } = salvage(bytes);
+    let Salvage { entries, names, .. } = salvage(bytes);
     let read = entries.iter().map(|item| RefKey::of(&item.resource.reference()).prefix());
-    read.chain(holes.into_iter().flat_map(|hole| keys_in(&bytes[hole]))).collect()
+    read.chain(names.iter().map(|name| name.key)).collect()
 }
 
 /// Calls `f` with each id, and its reference where its type can be read, until it returns false.

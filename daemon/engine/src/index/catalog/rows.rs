@@ -167,6 +167,8 @@ impl Rows {
         let (key, older) = (doc.key, doc.older);
         let Some(head) = self.heads.get_mut(&key) else { return };
         if head.doc == id {
+            // Compaction drops nothing that lives. Were it to, no row would be asked for under the name.
+            head.live = false;
             head.doc = older;
             return;
         }

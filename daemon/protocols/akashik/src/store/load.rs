@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use omir_core::reference::ResourceType;
-use omird_engine::{Order, Query};
+use omird_engine::{Lookup, Order, Query};
 
 use super::held::epoch_in;
 use super::{Store, message_key, wrong};
@@ -19,19 +19,22 @@ use crate::types::Unit;
 impl Store {
     /// Adds up the log. Each entry is read and let go, so that memory is for what they add up to.
     ///
-    /// An entry that was forgotten, or that the card does not give back, is left out: a robot goes on with the rest. What the
-    /// entry changed is unknown, so each answer of the field names the gap from then on ([`Model::gaps`]).
+    /// An entry that was forgotten, or that the card does not give back, is left out, and so is a unit: a robot goes on with
+    /// the rest. What the entry changed is unknown, so each answer of the field names the gap from then on ([`Model::gaps`]).
     ///
     /// # Errors
     /// The card fails meanwhile, or an entry holds what cannot be understood.
     pub(crate) fn load(&self) -> Result<(Model, Clock), Failure> {
         let is_whole = self.engine.live_version(&self.name(Sort::Log, "log")?).is_some()
             || self.engine.live_version(&self.name(Sort::Field, "field")?).is_none();
-        let (mut model, mut clock) = self.add_up(!is_whole)?;
+        let (mut model, mut clock, mut unread) = self.add_up(!is_whole)?;
         if is_whole && !model.gaps.is_empty() {
             // Somebody forgot the handle of the log, and with it who mentions it: all memories are looked through.
-            (model, clock) = self.add_up(true)?;
+            (model, clock, unread) = self.add_up(true)?;
         }
+        model.gaps.extend(unread);
+        model.gaps.sort_unstable();
+        model.gaps.dedup();
         if !model.gaps.is_empty() {
             tracing::error!(
                 tenant = self.tenant,
@@ -42,8 +45,9 @@ impl Store {
         Ok((model, clock))
     }
 
-    /// Adds up the entries under the handle of the log, or all there are.
-    fn add_up(&self, everywhere: bool) -> Result<(Model, Clock), Failure> {
+    /// Adds up the entries under the handle of the log, or all there are. The numbers are the epochs of entries whose unit
+    /// the card does not give back.
+    fn add_up(&self, everywhere: bool) -> Result<(Model, Clock, Vec<u64>), Failure> {
         let query = Query {
             entities: vec![self.name(Sort::Log, "log")?],
             types: vec![ResourceType::MemoryRecord],
@@ -73,7 +77,7 @@ impl Store {
             return Err(failure);
         }
         let (mut model, mut leased, mut last) = (Model::default(), 0, 0);
-        let mut gaps = Vec::new();
+        let (mut gaps, mut unread) = (Vec::new(), Vec::new());
         let mut purged = Vec::new();
         for epoch in epochs {
             let entry: Option<Entry> = self.read(Sort::Entry, &epoch.to_string(), "entry")?;
@@ -94,6 +98,7 @@ impl Store {
                 }
             });
             if let Some(failure) = unreadable {
+                unread.push(epoch);
                 tracing::error!(
                     epoch,
                     message = failure.message,
@@ -107,8 +112,11 @@ impl Store {
         }
         // The last ones have none behind them that names them. Under the lease there are few epochs to ask for.
         for epoch in last + 1..=leased.min(last + LEASE) {
-            if self.engine.live_version(&self.name(Sort::Entry, &epoch.to_string())?).is_some() {
+            let name = self.name(Sort::Entry, &epoch.to_string())?;
+            if !matches!(self.engine.look_up(&name)?, Lookup::Nothing) {
                 gaps.push(epoch);
+                // What comes next says that it came behind this one, so that the gap shows at later starts too.
+                model.last = epoch;
             }
         }
         model.gaps = gaps;
@@ -116,7 +124,7 @@ impl Store {
         self.purge(&purged)?;
         let mut clock = Clock::resumed(leased);
         clock.go_to(last, leased);
-        Ok((model, clock))
+        Ok((model, clock, unread))
     }
 
     /// Returns the unit that an entry recorded.

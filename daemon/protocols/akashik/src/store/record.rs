@@ -34,7 +34,7 @@ impl Store {
         title: &str,
     ) -> Result<Ref, Failure> {
         let name = self.name(sort, id)?;
-        if !known.insert(name.clone()) || self.engine.live_version(&name).is_some() {
+        if !known.insert(name.clone()) || self.engine.may_refer_to(&name) {
             return Ok(name);
         }
         let mut entity = Entity::new(name.id.clone(), title);

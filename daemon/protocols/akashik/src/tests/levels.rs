@@ -751,3 +751,21 @@ fn the_model_of_the_store_ranks_what_shares_no_word() {
     }
     assert_eq!(embedding("d"), "synonyms");
 }
+
+#[test]
+fn a_lost_entry_at_the_end_of_the_log_and_a_lost_unit_are_gaps() {
+    let mut rig = Rig::new();
+    rig.join(&["a", "b"]);
+    let wrong = rig.record("a", "The lift works.", "");
+    let lost = rig.record("a", "The ramp is free.", "");
+    let retract = format!(r#"{{"action":"retract","unit_id":"{wrong}"}}"#);
+    let epoch = number(&rig.ask("a", "COORDINATE", &retract), "/epoch");
+    rig.lose(&format!("COORDINATE at epoch {epoch}"));
+    let seen = rig.attune("b", "");
+    assert_eq!(list(&seen, "/log_gaps"), [epoch.into()], "{seen}");
+    assert_eq!(ids(&seen).len(), 2, "what was retracted is back, and not in silence");
+    rig.lose("The ramp is free.");
+    let seen = rig.attune("b", "");
+    assert_eq!(list(&seen, "/log_gaps").len(), 2, "{seen}");
+    assert!(!ids(&seen).contains(&lost.as_str()), "{seen}");
+}

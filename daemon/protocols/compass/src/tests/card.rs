@@ -60,3 +60,30 @@ fn nothing_is_written_that_would_rest_on_a_part() {
     assert_eq!((number(&pruned, "/pruned"), is(&pruned, "/meta/degraded")), (0.0, true));
     assert_eq!(rig.engine.newest(), seq);
 }
+
+#[test]
+fn a_lost_memory_that_an_error_names_refuses_no_memory() {
+    let mut rig = Rig::new();
+    let known = rig.store("the zebra crossing is closed");
+    let params = format!(
+        r#"{{"task_id":"t1","error_description":"it went wrong","error_type":"hallucination",
+            "error_severity":0.9,"memory_ids":["{}"]}}"#,
+        text(&known, "/memory_id")
+    );
+    rig.ask("memory.record_error", &params);
+    rig.store("drive on");
+    rig.lose("the zebra crossing is closed");
+    assert!(is(&rig.store("drive on, and look"), "/meta/degraded"), "it is missed");
+}
+
+#[test]
+fn a_lost_stage_lets_its_task_go_on() {
+    let mut rig = Rig::new();
+    rig.store("[STAGE:PLANNING] the way leads by the lift");
+    rig.ask("memory.complete_stage", r#"{"task_id":"t1","insights":["the lift is xylophone"]}"#);
+    rig.store("[STAGE:EXECUTION] drive to the shelf");
+    rig.lose("the lift is xylophone");
+    rig.store("[STAGE:VERIFICATION] look at the shelf");
+    let done = rig.ask("memory.complete_stage", r#"{"task_id":"t1"}"#);
+    assert!(is(&done, "/meta/degraded"), "{done}");
+}

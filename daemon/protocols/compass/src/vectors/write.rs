@@ -25,7 +25,7 @@ pub(super) fn state_all(
         for (blank, vector) in blanks.iter().zip(vectors) {
             let (tenant, id) = &blank.due;
             let store = Store::new(&shared.engine, tenant);
-            let Some(kept) = store.get::<Memory>(Sort::Memory, id)? else { continue };
+            let Some(kept) = store.get_readable::<Memory>(Sort::Memory, id)? else { continue };
             // It says something else by now, and waits for that once more.
             let is_as_it_was = hash_of(&kept.record.content) == blank.hash;
             if is_as_it_was && !kept.state.archived && !maker.has_made(&kept.record) {

@@ -84,7 +84,7 @@ fn by_rule(
     let threshold = Some(call.settings.error_severity_threshold);
     let severe = call.store.errors_of(task, MOST_SEVERE, threshold)?;
     for id in severe.iter().flat_map(|error| &error.state.memory_ids).take(MOST_LINKED_OF_TASK) {
-        if let Some(linked) = call.store.get::<Memory>(Sort::Memory, id)?
+        if let Some(linked) = call.store.get_readable::<Memory>(Sort::Memory, id)?
             && contradict(&linked.record.content, content)
         {
             return Ok(Some("error_prevention"));
@@ -115,7 +115,7 @@ pub(crate) fn prevent(
     let handle = call.store.name(Sort::TaskHandle, &task.task_id)?;
     let mut changed: Vec<String> = Vec::new();
     for id in error.memory_ids.iter().take(MOST_LINKED_OF_ERROR) {
-        let Some(linked) = call.store.get::<Memory>(Sort::Memory, id)? else { continue };
+        let Some(linked) = call.store.get_readable::<Memory>(Sort::Memory, id)? else { continue };
         let content = linked.record.content.as_str();
         let words: Vec<&str> = content.split_whitespace().take(MOST_WORDS).collect();
         let search = Search {
@@ -141,7 +141,7 @@ pub(crate) fn prevent(
 
 /// Adds to a write that a memory prevents errors, unless it is critical anyway or a caller has said otherwise.
 pub(crate) fn make_critical(store: &Store, batch: &mut Batch, id: &str) -> Result<bool, Failure> {
-    let Some(kept) = store.get::<Memory>(Sort::Memory, id)? else { return Ok(false) };
+    let Some(kept) = store.get_readable::<Memory>(Sort::Memory, id)? else { return Ok(false) };
     // Two patterns may name one memory.
     if kept.state.is_critical || kept.state.is_decided || batch.writes_memory(id) {
         return Ok(false);
@@ -175,7 +175,7 @@ pub(crate) fn learn_from_success(
     let mut often: Vec<(&String, u32)> = uses.iter().map(|(id, count)| (id, *count)).collect();
     often.sort_by_key(|(id, count)| (std::cmp::Reverse(*count), *id));
     for (id, count) in often.into_iter().take(MOST_LEARNT) {
-        let Some(kept) = call.store.get::<Memory>(Sort::Memory, id)? else { continue };
+        let Some(kept) = call.store.get_readable::<Memory>(Sort::Memory, id)? else { continue };
         if kept.state.agent_id != task.agent_id || kept.state.archived {
             continue;
         }

@@ -177,7 +177,7 @@ pub(crate) fn above_capacity(
     // The rest goes with the next one: a store must not be refused for what it puts aside.
     let (mut pruned, mut bytes, most) = (0, 0, most_bytes(call));
     for id in excess {
-        match call.store.get::<Memory>(Sort::Memory, &id)? {
+        match call.store.get_readable::<Memory>(Sort::Memory, &id)? {
             Some(kept) if !kept.state.archived && !kept.state.is_critical => {
                 bytes += kept.bytes.len();
                 if pruned > 0 && bytes > most {
@@ -233,7 +233,7 @@ fn archive(
     let (mut batch, mut ids, mut bytes) = (Batch::default(), Vec::new(), 0);
     for one in chosen {
         // Read again: what a search found tells no version. Somebody else may have changed or forgotten it since.
-        let kept = call.store.get::<Memory>(Sort::Memory, &one.id)?;
+        let kept = call.store.get_readable::<Memory>(Sort::Memory, &one.id)?;
         let is_open = |kept: &Kept<Memory>| !kept.state.archived && !kept.state.is_critical;
         let Some(kept) = kept.filter(is_open) else { continue };
         if !ids.is_empty() && (bytes + kept.bytes.len() > most || ids.len() == MOST_AT_ONCE) {

@@ -201,7 +201,11 @@ impl Course {
         for note in self.task.stages.iter().filter(|note| note.is_completed) {
             let stage = match newest.filter(|stage| stage.stage_id == note.stage_id) {
                 Some(stage) => stage.clone(),
-                None => current_stage(call, &note.stage_id)?.state,
+                // One that is lost or was forgotten keeps no task from going on.
+                None => match call.store.get_readable::<Stage>(Sort::Stage, &note.stage_id)? {
+                    Some(kept) => kept.state,
+                    None => continue,
+                },
             };
             // Facts first: of equal sentences the first counts, and facts must stay.
             for fact in &stage.critical_facts {
@@ -258,7 +262,8 @@ impl Course {
         call: &Call<'_>,
         memories: &[Kept<Memory>],
     ) -> Result<InForce, Failure> {
-        let agent = call.store.get::<AgentSettings>(Sort::Settings, &self.task.agent_id)?;
+        let agent =
+            call.store.get_readable::<AgentSettings>(Sort::Settings, &self.task.agent_id)?;
         let agent = agent.map(|kept| kept.state.compression).unwrap_or_default();
         let errors = match self.task.current_stage_id.as_deref() {
             Some(stage) => errors_of_stage(call, stage)?,

@@ -301,3 +301,14 @@ fn a_lost_experience_is_not_counted_in_silence_and_is_recorded_again() {
     assert_eq!(uses(&rig.by_intent("dock robot")), 2);
     until(|| rig.experiences.0.indexer() == Indexer::Complete);
 }
+
+#[test]
+fn an_experience_of_which_nothing_is_left_is_recorded_anew() {
+    let rig = Rig::new();
+    rig.record(&with(record("t-1"), "/result/summary", "kettle"));
+    rig.record(&record("t-2"));
+    let rig = rig.lost("kettle");
+    let told = rig.record(&with(record("t-1"), "/request_id", "r2"));
+    assert_eq!((told.status, &told.body["status"]), (200, &js!("recorded")), "{}", told.body);
+    assert_eq!(uses(&rig.by_intent("dock robot")), 2);
+}

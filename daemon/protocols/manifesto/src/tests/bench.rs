@@ -1,12 +1,13 @@
 //! The protocol over an engine on a folder, and those who ask it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use omir_core::decode::Limits;
 use omir_core::json;
 use omir_core::value::Value;
 use omird_engine::Engine;
-use omird_engine::testing::parts;
+use omird_engine::testing::{ByHand as _, lose, parts};
 use omird_router::testing::{Facts, exchanged, message, somebody};
 use omird_router::{Caller, Message, Method, Response, Router};
 
@@ -16,7 +17,7 @@ pub(super) struct Bench {
     pub(super) manifesto: Manifesto,
     pub(super) engine: Engine,
     router: Router,
-    _dir: tempfile::TempDir,
+    dir: tempfile::TempDir,
 }
 
 impl Bench {
@@ -32,8 +33,18 @@ impl Bench {
             manifesto: Manifesto::new(engine.clone(), Keys::signing([7; 32]), settings),
             engine,
             router,
-            _dir: dir,
+            dir,
         }
+    }
+
+    /// Stops, loses what has this text, and starts.
+    pub(super) fn lose(&mut self, text: &str) {
+        self.engine.seal_now(Duration::from_secs(60)).unwrap();
+        self.engine.stop();
+        lose(self.dir.path(), text);
+        self.engine = Engine::open(parts(self.dir.path()), &mut |_| {}).unwrap();
+        let settings = ManifestoSettings::default();
+        self.manifesto = Manifesto::new(self.engine.clone(), Keys::signing([7; 32]), settings);
     }
 
     pub(super) fn answer(

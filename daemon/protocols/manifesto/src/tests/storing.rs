@@ -264,3 +264,17 @@ impl Bench {
         answer.get("world").unwrap().clone()
     }
 }
+
+#[test]
+fn a_world_that_is_lost_is_not_said_to_be_none() {
+    let mut bench = Bench::new();
+    bench.put(&W1.replace("n1", "xylophone"));
+    bench.lose("xylophone");
+    for method in [&GET, &EXISTS] {
+        let (status, answer) = bench.ask(&actor(), method, "", &[("worldId", "w-1")]);
+        assert_eq!((status, answer.get("code")), (500, Some(&"INTERNAL".into())), "{answer}");
+    }
+    // Who puts it again makes the loss good.
+    assert_eq!(bench.put(W1).0, 201);
+    assert_eq!(bench.get("w-1"), value(W1));
+}

@@ -95,8 +95,8 @@ impl Call<'_> {
         let engine = &self.omir.engine;
         let mut resources = Vec::new();
         for entity in entities {
-            // One that is damaged, or lost with its only version, is made anew; one whose name is kept is mentioned as it is.
-            if engine.live_version(entity).is_none() {
+            // One that is lost is made anew; one that is only damaged is mentioned as it is.
+            if !engine.may_refer_to(entity) {
                 let mut map = Map::new();
                 map.insert("resourceType", ResourceType::Entity.as_str());
                 map.insert("id", entity.id.as_str());
@@ -105,12 +105,13 @@ impl Call<'_> {
             }
         }
         let created: Vec<String> = resources.iter().map(omir_core::words::name).collect();
+        let lost = |name: &Ref| engine.live_version(name).map(|(version, _)| version);
         resources.push(self.record(entities)?);
         let bytes = json::to_string(&Value::Array(resources)).into_bytes();
         let change = engine.prepare(&bytes, Encoding::Json, None)?;
         let is_created = |name: &Ref| created.contains(&name.to_string());
         let change = change.only_if_each(|name| match is_created(name) {
-            true => Precondition::Absent,
+            true => lost(name).map_or(Precondition::Absent, Precondition::Version),
             false => Precondition::None,
         });
         Ok((change, created))

@@ -7,7 +7,7 @@ use omir_core::model::Kind;
 use omir_core::reference::{Ref, ResourceType};
 use omir_core::value::{Map, Value};
 use omir_core::words::words;
-use omird_engine::{Code, Error, Hit, Order, Query, Span};
+use omird_engine::{Code, Error, Hit, Lookup, Order, Query, Span};
 use omird_router::field::ANY_TEXT;
 use omird_router::{Field, Shape};
 
@@ -71,7 +71,7 @@ impl Call<'_> {
         if thing.is_empty() {
             return Err(Error::query("thing", "is empty: name a thing, or an Entity/<id>"));
         }
-        let mut candidates = self.candidates(thing)?;
+        let (mut candidates, damaged) = self.candidates(thing)?;
         let mut map = Map::new();
         map.insert("found", false);
         let mut sighting = None;
@@ -83,6 +83,9 @@ impl Call<'_> {
         }
         if sighting.is_none() {
             sighting = self.sighting_by_words(thing)?.map(|found| (found, "words"));
+        }
+        if let (None, Some(error)) = (&sighting, damaged) {
+            return Err(error);
         }
         if let Some((found, matched_by)) = sighting {
             map.insert("found", true);
@@ -99,17 +102,23 @@ impl Call<'_> {
     }
 
     /// The entities that a text may mean, the likeliest first: the one of that id, those of that very name, those that
-    /// have all of its words.
-    fn candidates(&self, thing: &str) -> Result<Vec<Candidate>, Error> {
+    /// have all of its words. The error is of the one of that id, if the card does not give it back.
+    fn candidates(&self, thing: &str) -> Result<(Vec<Candidate>, Option<Error>), Error> {
         let engine = &self.omir.engine;
         let mut candidates: Vec<Candidate> = Vec::new();
+        let mut damaged = None;
         let with_type =
             if thing.contains('/') { thing.to_owned() } else { format!("Entity/{thing}") };
         if let Ok(entity) = with_type.parse::<Ref>()
             && entity.kind == ResourceType::Entity
-            && let Some(bytes) = engine.get(&entity)?
         {
-            candidates.push(Candidate { entity, resource: decoded(&bytes)? });
+            match engine.look_up(&entity)? {
+                Lookup::Nothing => {}
+                Lookup::Whole(bytes) => {
+                    candidates.push(Candidate { entity, resource: decoded(&bytes)? });
+                }
+                Lookup::Damaged(error) | Lookup::Lost(error) => damaged = Some(error),
+            }
         }
         let query = Query {
             text: Some(thing.to_lowercase().into()),
@@ -131,7 +140,7 @@ impl Call<'_> {
         // The sort is stable: within each group the best score comes first.
         named.sort_by_key(|one| name_of(&one.resource).to_lowercase() != thing.to_lowercase());
         candidates.append(&mut named);
-        Ok(candidates)
+        Ok((candidates, damaged))
     }
 
     /// The latest memory with a place that mentions the entity, or else the entity's own place.
