@@ -14,6 +14,7 @@ use omird_router::{
 };
 use parking_lot::Mutex;
 
+use crate::announce::announcement;
 use crate::answers;
 use crate::envelope::Envelope;
 use crate::failure::{
@@ -290,7 +291,12 @@ impl Exchange for Akashik {
     }
 
     fn listen(&self, listener: Listener) {
-        self.pushes.announce_to(listener);
+        let listening = self.pushes.listen(move |push| {
+            if let Some(announcement) = announcement(push) {
+                listener(&announcement);
+            }
+        });
+        self.pushes.keep(listening);
     }
 
     /// The thread waits for the disk: it may decide about what others ask as well, and answers them.

@@ -9,10 +9,8 @@ use std::time::{Duration, Instant};
 
 use omir_core::json;
 use omir_core::value::{Map, Value};
-use omird_router::Listener as OfAnnouncements;
 use parking_lot::Mutex;
 
-use crate::announce::announcement;
 use crate::log::{Delta, Entry};
 use crate::meaning;
 use crate::model::Model;
@@ -58,8 +56,8 @@ pub struct Pushes(Arc<Inner>);
 #[derive(Default)]
 struct Inner {
     listeners: Mutex<Vec<Weak<Listener>>>,
-    /// Those that hear of announcements for good.
-    announcing: Mutex<Vec<Listening>>,
+    /// Those that listen for good.
+    kept: Mutex<Vec<Listening>>,
     gaps: Mutex<HashMap<(String, String), Instant>>,
     /// The ranks of each agent that is told of units, and what they were made of.
     ranks: Mutex<HashMap<String, (String, Arc<Ranks>)>>,
@@ -81,14 +79,9 @@ impl Pushes {
         Listening { _listener: listener }
     }
 
-    /// Has each notification announced that anybody may hear of.
-    pub(crate) fn announce_to(&self, listener: OfAnnouncements) {
-        let listening = self.listen(move |push| {
-            if let Some(announcement) = announcement(push) {
-                listener(&announcement);
-            }
-        });
-        self.0.announcing.lock().push(listening);
+    /// Has a listener listen for good.
+    pub(crate) fn keep(&self, listening: Listening) {
+        self.0.kept.lock().push(listening);
     }
 
     /// Tells everybody.
