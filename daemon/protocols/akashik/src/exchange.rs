@@ -19,6 +19,7 @@ use crate::answers;
 use crate::envelope::Envelope;
 use crate::failure::{
     Failure, INSUFFICIENT_AUTHORITY, INVALID_ENVELOPE, UNIT_NOT_FOUND, UNSUPPORTED_OPERATION,
+    quoted,
 };
 use crate::field::Field;
 use crate::log::object;
@@ -277,7 +278,7 @@ fn wrong_path(path: &str, operation: Operation) -> Option<Failure> {
         return None;
     }
     Some(if Operation::parse(&path.to_uppercase()).is_none() {
-        let message = format!("{path:.64?} is no operation");
+        let message = format!("{} is no operation", quoted(path));
         Failure::new(&UNSUPPORTED_OPERATION, message)
     } else {
         let message = format!("the path is that of {path:?}, the envelope that of {operation:?}");
