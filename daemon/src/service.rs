@@ -1,6 +1,7 @@
 //! The Zenoh transport: `docs/keys.md` over one session. It knows keys, selectors and replies; what is asked is the
 //! protocol's.
 
+mod announcing;
 mod clock;
 mod deleting;
 mod error;
@@ -14,7 +15,6 @@ mod namesake;
 mod network;
 mod operations;
 mod pool;
-mod pushes;
 mod request;
 #[cfg(test)]
 mod time_ranges;
@@ -37,11 +37,11 @@ use crate::router::{
     Admitted, Caller, Incoming, Method, Refusal, Router, Unauthenticated, worded, worded_for,
 };
 
+use self::announcing::Announcing;
 use self::deleting::{Deleter, Deletes};
 use self::exchanges::Exchanged;
 use self::identity::{ZENOH, identified};
 use self::pool::{Load, Pool, Running, UnderWay};
-use self::pushes::Pushing;
 use self::request::Request;
 
 pub use self::error::{EndpointError, EndpointFault, NetworkError, NotOpened, StartError};
@@ -71,7 +71,7 @@ pub struct Service {
     clock: Option<Subscriber<()>>,
     alive: LivelinessToken,
     listening: Listening,
-    pushing: Pushing,
+    announcing: Announcing,
 }
 
 impl Service {
@@ -108,19 +108,9 @@ impl Service {
         });
         let publisher = events.clone();
         engine.on_finding(Box::new(move |finding| publisher.found(finding)));
-        for exchange in protocols.exchanges() {
-            let publisher = events.clone();
-            exchange.listen(Arc::new(move |announcement| publisher.announce(announcement)));
-        }
+        let announcing =
+            Announcing::start(events.clone(), protocols).map_err(StartError::Threads)?;
         let listening = engine.events().listen(move |event| events.publish(event));
-
-        let pushing = Pushing::start(
-            session.clone(),
-            keys.clone(),
-            protocols.access.clone(),
-            &protocols.akashik,
-        )
-        .map_err(StartError::Threads)?;
 
         let mut queryables = Vec::new();
         for served in Served::all() {
@@ -160,7 +150,7 @@ impl Service {
             clock,
             alive,
             listening,
-            pushing,
+            announcing,
         })
     }
 
@@ -197,13 +187,13 @@ impl Service {
             clock,
             alive,
             listening,
-            pushing,
+            announcing,
             ..
         } = self;
         drop((queryables, subscriber, namesake, clock));
         // What waits there ends before the session does: its refusal is announced.
         context.deleter.stop();
-        drop((alive, context, pushing));
+        drop((alive, context, announcing));
         if let Err(error) = session.close().wait() {
             tracing::warn!(%error, "the session did not close cleanly");
         }

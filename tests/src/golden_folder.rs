@@ -304,15 +304,15 @@ pub fn asked_at(answers: &str) -> i64 {
 /// Compares answers line by line.
 ///
 /// # Panics
-/// At the first line that differs.
+/// If lines differ: it names all of them.
 #[track_caller]
 pub fn compare(what: &str, kept: &str, found: &str) {
-    for (number, (kept, found)) in (1..).zip(kept.lines().zip(found.lines())) {
-        assert_eq!(
-            kept, found,
-            "{what}: line {number} (first as it is kept, then as it is answered)"
-        );
-    }
+    let lines = || kept.lines().zip(found.lines());
+    let differ = |(number, (kept, found)): (usize, (&str, &str))| {
+        (kept != found).then(|| format!("line {number}\n  kept:     {kept}\n  answered: {found}\n"))
+    };
+    let different: String = (1..).zip(lines()).filter_map(differ).collect();
+    assert!(different.is_empty(), "{what}: {different}");
     assert_eq!(kept.lines().count(), found.lines().count(), "{what}: so many lines");
 }
 

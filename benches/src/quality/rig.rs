@@ -89,6 +89,10 @@ pub fn wait_for_vectors(engine: &Engine, makes: bool) -> Result<()> {
         }
         std::thread::sleep(Duration::from_millis(50));
     }
+    // Words of the store get theirs after memories, and `pending` does not count them.
+    if makes {
+        std::thread::sleep(Duration::from_millis(500));
+    }
     Ok(())
 }
 

@@ -28,10 +28,10 @@ pub trait Embedder: Send + Sync {
         false
     }
 
-    /// Fills `out` with the vector of one word, as `omird_text::words` gives it, and returns how much it tells beside other
-    /// words, above 0. `None` if single words have no vectors, or this one tells nothing; `out` is then of no use.
-    fn word(&self, _word: &str, _out: &mut [f32]) -> Option<f32> {
-        None
+    /// Fills `out` with the vector of one word, as `omird_text::words` gives it, and returns true. Returns false if single words
+    /// have no vectors, or this one tells nothing; `out` is then of no use.
+    fn word(&self, _word: &str, _out: &mut [f32]) -> bool {
+        false
     }
 
     /// The cosines that words have with this vector as a rule; `None` if single words have no vectors.

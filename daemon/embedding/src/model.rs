@@ -260,15 +260,14 @@ impl Embedder for StaticModel {
         self.encode(text, out) && out.iter().all(|number| number.is_finite())
     }
 
-    /// The length of a row is what the table itself says of a word's weight: those of Model2Vec are short for frequent words.
     /// Words with digits are names and readings, which mean nothing but themselves.
-    fn word(&self, word: &str, out: &mut [f32]) -> Option<f32> {
+    fn word(&self, word: &str, out: &mut [f32]) -> bool {
         let is_name = word.contains(|c: char| c.is_numeric());
         if is_name || is_stop_word(self.language, word) || !self.mean(word, out) {
-            return None;
+            return false;
         }
-        let length = length_of(out) as f32;
-        (length.is_finite() && length > 0.0).then_some(length)
+        let length = length_of(out);
+        length.is_finite() && length > 0.0
     }
 
     fn usual(&self, vector: &Vector) -> Option<Usual> {

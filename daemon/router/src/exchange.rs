@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use omir_core::code::Code;
+use omir_core::validate::closest;
 use omir_core::value::Map;
 use omird_engine::Error;
 
@@ -48,7 +49,7 @@ pub type Listener = Arc<dyn Fn(&Announcement) + Send + Sync>;
 /// A message that a protocol sends unasked, to whoever listens under its key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Announcement {
-    /// The key below that of the robot. Its parts have the characters of an id, so none of them is a wildcard.
+    /// The key below that of the robot. No part of it is a wildcard.
     pub key: String,
     /// JSON.
     pub body: Vec<u8>,
@@ -111,15 +112,17 @@ impl Message {
     /// Checks that the method knows each parameter. A transport asks before the protocol does.
     ///
     /// # Errors
-    /// `INVALID_QUERY`: which parameter is none, and those there are.
+    /// `INVALID_QUERY`: which parameter is none, the nearest one, and those there are.
     pub fn check_parameters(method: &Method, parameters: &[(String, String)]) -> Result<(), Error> {
         let is_unknown =
             |(name, _): &&(String, String)| method.about.names().all(|known| known != name);
         let Some((name, _)) = parameters.iter().find(is_unknown) else { return Ok(()) };
         let known: Vec<&str> = method.about.names().collect();
+        let near = closest(name, known.iter().copied());
+        let near = near.map(|near| format!("did you mean {near:?}? ")).unwrap_or_default();
         let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
         let name: String = name.chars().take(64).collect();
-        let message = format!("{name:?} is no parameter here; known: {known}");
+        let message = format!("{name:?} is no parameter here; {near}known: {known}");
         Err(Error::new(Code::InvalidQuery, message))
     }
 }

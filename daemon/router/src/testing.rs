@@ -1,16 +1,18 @@
-//! For tests of protocols and transports: what holds for every table of methods, a policy that a test sets, and its audit
-//! lines. Nothing else uses it. Invariant 37 of ARCHITECTURE.md.
+//! For tests of protocols and transports: what holds for every table of methods, a policy that a test sets, its audit lines,
+//! and a message asked as a transport asks it. Nothing else uses it. Invariant 37 of ARCHITECTURE.md.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
 
 use omird_engine::{ImportPermit, NotAdmitted};
 use parking_lot::Mutex;
 
 use crate::{
-    Admitted, AuditLine, Caller, DecodedBounds, Effect, Incoming, Payload, Policy, Protocol, Rate,
-    Refusal, Remedy, Router, Scope, Scopes, Sink, Size, Unauthenticated,
+    Admitted, AuditLine, Caller, DecodedBounds, Denial, Denied, Effect, Exchange, Incoming,
+    Message, Method, Payload, Policy, Protocol, Rate, Refusal, Remedy, Response, Router, Scope,
+    Scopes, Sink, Size, Unauthenticated,
 };
 
 /// Facts that a test sets.
@@ -73,6 +75,60 @@ pub fn somebody(scopes: &[Scope]) -> Caller {
         remedy: Some(Remedy::Unlock),
         ..Caller::trusted("test", "a")
     }
+}
+
+/// The time after which an answer is given up.
+const LONGEST_ANSWER: Duration = Duration::from_secs(60);
+
+/// Returns a message with these parameters.
+pub fn message(body: &str, parameters: &[(&str, &str)]) -> Message {
+    let own = |&(name, value): &(&str, &str)| (name.to_owned(), value.to_owned());
+    Message {
+        body: body.as_bytes().to_vec(),
+        parameters: parameters.iter().map(own).collect(),
+        request_id: None,
+        trace_id: None,
+        began: Instant::now(),
+    }
+}
+
+/// Asks as a transport does. Returns the place where the answer comes, from any thread; a refusal is there at once.
+pub fn begin(
+    exchange: &dyn Exchange,
+    router: &Router,
+    caller: &Caller,
+    method: &'static Method,
+    message: Message,
+) -> Receiver<Response> {
+    let (tell, told) = channel();
+    let incoming = Incoming { bytes: message.body.len(), ..Incoming::default() };
+    match router.admit(caller, method, incoming) {
+        Ok(admitted) => {
+            let reply = Box::new(move |answer| drop(tell.send(answer)));
+            exchange.answer(admitted, message, reply);
+        }
+        Err(refusal) => {
+            let (why, request_id) = (Denial::Refusal(refusal), message.request_id);
+            let denied = Denied { method, why, request_id, rate: router.usage(caller, method) };
+            drop(tell.send(exchange.refuse(&denied)));
+        }
+    }
+    told
+}
+
+/// Asks as a transport does, and waits for the answer.
+///
+/// # Panics
+/// If there is none.
+pub fn exchanged(
+    exchange: &dyn Exchange,
+    router: &Router,
+    caller: &Caller,
+    method: &'static Method,
+    message: Message,
+) -> Response {
+    let told = begin(exchange, router, caller, method, message);
+    told.recv_timeout(LONGEST_ANSWER).expect("there is an answer")
 }
 
 /// Checks that each method of a table is refused for each reason that concerns it, that this is counted, and that each

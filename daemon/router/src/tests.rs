@@ -298,3 +298,27 @@ fn a_message_without_parts_is_told_as_it_is() {
     let expected = ["a toy.message 0 INVALID_QUERY", "a toy.message 0 UNAUTHORIZED"];
     assert_eq!(lines.take(), expected);
 }
+
+#[test]
+fn an_unknown_parameter_is_named_with_the_nearest_known_one() {
+    static NEAR: About = About {
+        summary: "",
+        parameters: &[
+            Field::new("near", field::ANY_TEXT, ""),
+            Field::new("radius", field::ANY_NUMBER, ""),
+        ],
+        payload: "",
+        response: "",
+    };
+    let near = Method { about: &NEAR, ..*TOY.methods[0] };
+    let check = |method: &Method, name: &str| {
+        Message::check_parameters(method, &[(name.to_owned(), "1".to_owned())])
+            .map_err(|error| (error.code, error.message))
+    };
+    let refused = |message: &str| Err((Code::InvalidQuery, message.to_owned()));
+    assert_eq!(check(&near, "radius"), Ok(()));
+    let expected = r#""raduis" is no parameter here; did you mean "radius"? known: near, radius"#;
+    assert_eq!(check(&near, "raduis"), refused(expected));
+    assert_eq!(check(&near, "at"), refused(r#""at" is no parameter here; known: near, radius"#));
+    assert_eq!(check(TOY.methods[0], "at"), refused(r#""at" is no parameter here; known: none"#));
+}

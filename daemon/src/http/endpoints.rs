@@ -23,7 +23,7 @@ const TOKENS: &str = "/access/v1/tokens";
 const EXCHANGES: &[(Verb, &str, &Method)] = &[
     (Verb::POST, "/api/v0/record", &experience::RECORD),
     (Verb::POST, "/api/v0/hints", &experience::HINTS),
-    (Verb::GET, "/api/v0/experiences/{task_id}", &experience::EXPERIENCE),
+    (Verb::GET, "/api/v0/experiences/{task_id}", &experience::FETCH),
     (Verb::GET, "/api/v0/health", &experience::HEALTH),
     (Verb::GET, "/api/v0/schemas/{name}", &experience::SCHEMA),
     (Verb::GET, "/manifesto/v1/worlds/{worldId}", &manifesto::GET),

@@ -10,7 +10,7 @@ use omir_core::json;
 use omir_core::value::Value;
 use omird::engine::Engine;
 use omird::protocols::Protocols;
-use omird::protocols::experience::{EXPERIENCE, HEALTH, HINTS, RECORD};
+use omird::protocols::experience::{FETCH, HEALTH, HINTS, RECORD};
 use omird::protocols::manifesto::{EXISTS, GET, PROVE, PUT, VERIFY_PROOF};
 
 use super::asks::{self, Ask, protocols};
@@ -85,8 +85,8 @@ fn questions() -> Vec<Ask> {
     let hints =
         r#"{"request_id":"h","query_type":"task_id","task_id":"dock-1","deadline_ms":30000}"#;
     vec![
-        Ask::named(&EXPERIENCE, "task_id", "dock-1"),
-        Ask::named(&EXPERIENCE, "task_id", "dock-2"),
+        Ask::named(&FETCH, "task_id", "dock-1"),
+        Ask::named(&FETCH, "task_id", "dock-2"),
         Ask::of(&HINTS, hints),
         Ask::named(&GET, "worldId", "w-1"),
         Ask::named(&GET, "worldId", "w-2"),

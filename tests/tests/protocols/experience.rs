@@ -13,7 +13,7 @@ use omir_core::{cbor, json};
 use omird::engine::testing::ByHand;
 use omird::engine::{CompactionScope, Encoding};
 use omird::protocols::experience::{
-    EXPERIENCE, ExperienceSettings, Experiences, HEALTH, HINTS, RECORD, SCHEMA,
+    ExperienceSettings, Experiences, FETCH, HEALTH, HINTS, RECORD, SCHEMA,
 };
 use omird::router::{Caller, Exchange, Incoming, Message, Method, Router};
 use omird_tests::check;
@@ -82,7 +82,7 @@ impl<'s> Robot<'s> {
 
     /// Returns the summary of a task, if it is there.
     fn summary(&self, task: &str) -> Option<String> {
-        let (status, body) = self.ask(&EXPERIENCE, "", &[("task_id", task)]).expect("an answer");
+        let (status, body) = self.ask(&FETCH, "", &[("task_id", task)]).expect("an answer");
         let summary = body.pointer("/result/summary").and_then(Value::as_str);
         (status == 200).then(|| summary.expect("there is one").to_owned())
     }

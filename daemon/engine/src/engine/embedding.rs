@@ -23,10 +23,10 @@ fn words_of(embedder: &dyn Embedder, question: &Question) -> Vec<QueryWord> {
     let mut seen = HashSet::new();
     let mut numbers = vec![0.0; embedder.model().dims];
     let one = |word: &str| {
-        let weight = embedder.word(word, &mut numbers)?;
-        let vector = Vector::of(&numbers)?;
+        let is_made = embedder.word(word, &mut numbers);
+        let vector = Vector::of(&numbers).filter(|_| is_made)?;
         let usual = embedder.usual(&vector)?;
-        Some(QueryWord { vector, weight, usual })
+        Some(QueryWord { name: word.to_owned(), vector, usual })
     };
     let words = question.words().iter().map(String::as_str);
     words.filter(|word| seen.insert(*word)).filter_map(one).take(MOST_WORDS).collect()

@@ -54,7 +54,7 @@ impl Row {
     fn hit(&self, query: &Query, ranked: &Ranked, how: &How, resource: Vec<u8>) -> Hit {
         let How { weights, words } = how;
         let parts = || {
-            let bm25 = words.as_ref().map(|words| words.bm25(ranked.scores[ScorePart::Text]));
+            let bm25 = words.as_ref().map(|words| words.bm25(ranked.text));
             Parts { scores: ranked.scores, weights: *weights, bm25 }
         };
         Hit {

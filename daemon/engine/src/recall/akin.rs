@@ -5,11 +5,11 @@
 //!
 //! ```text
 //! x    = (cosine − usual) ÷ (4 · deviation), at most 1        what is usual for this word: `Embedder::usual`
-//! says = x² · rarity                                          of the 64 terms that say most
+//! says = x^2.5 · rarity                                        of the 64 terms that say most
 //! ```
 //!
-//! Rarity is that of the term in the store, as of words: what a robot sees each day tells little. `docs/recall.md`, "Measured", says
-//! what it brings.
+//! Rarity is that of the term in the store, as of words: what a robot sees each day tells little. So it is with the weight of a word of
+//! the question. `docs/recall.md`, "Measured", says what it brings.
 
 use std::cell::RefCell;
 use std::cmp::Reverse;
@@ -42,14 +42,16 @@ pub(super) fn akin(catalog: &Catalog, wanted: &QueryVector, mut f: impl FnMut(Do
     let Some(words) = words.as_ref().filter(|words| compare(words.model(), &wanted.model)) else {
         return;
     };
-    let total: f32 = wanted.words.iter().map(|word| word.weight).sum();
+    let weight = |word: &QueryWord| catalog.text.rarity_of_word(&word.name) as f32;
+    let weights: Vec<f32> = wanted.words.iter().map(weight).collect();
+    let total: f32 = weights.iter().sum();
     let mut near = Vec::new();
     let most = MOST_POSTINGS / wanted.words.len().max(1);
-    let of_word = |word: &QueryWord| AkinTerms {
-        weight: word.weight / total,
+    let of_word = |(word, weight): (&QueryWord, &f32)| AkinTerms {
+        weight: weight / total,
         terms: affordable(&catalog.text, terms_of(&catalog.text, words, word, &mut near), most),
     };
-    let asked: Vec<AkinTerms> = wanted.words.iter().map(of_word).collect();
+    let asked: Vec<AkinTerms> = wanted.words.iter().zip(&weights).map(of_word).collect();
     SCRATCH.with_borrow_mut(|scratch| catalog.text.akin(&asked, scratch, &mut f));
 }
 
@@ -83,7 +85,7 @@ fn terms_of(
     }
     let stands_out = |cosine: f32| {
         let x = ((cosine - usual.mean) / (ALL * usual.deviation)).clamp(0.0, 1.0);
-        x * x
+        x * x * x.sqrt()
     };
     let says = |&(term, cosine): &Near| {
         let says = stands_out(cosine) * text.rarity(term)? as f32;
@@ -146,14 +148,14 @@ mod tests {
             text.names_from(0).map(|(term, name)| (term, of(name[1..].parse().unwrap()))).collect();
         words.add(&all, all.len());
         let usual = Usual { mean: 0.1, deviation: 0.2 };
-        let word = QueryWord { vector: of(0), weight: 1.0, usual };
+        let word = QueryWord { name: "w0000".into(), vector: of(0), usual };
         let got = terms_of(&text, &words, &word, &mut Vec::new());
         let mut near = Vec::new();
         words.near(&word.vector, usual.mean + NOTHING * usual.deviation, &mut near);
         assert!(near.len() > 2 * MOST_RARITIES, "{}", near.len());
         let says = |(term, cosine): &Near| {
             let x = ((cosine - usual.mean) / (ALL * usual.deviation)).min(1.0);
-            x * x * text.rarity(*term).unwrap() as f32
+            x * x * x.sqrt() * text.rarity(*term).unwrap() as f32
         };
         let mut want: Vec<f32> = near.iter().map(says).collect();
         want.sort_by(|a, b| b.total_cmp(a));

@@ -1,20 +1,24 @@
 //! Words and meaning in one ranking: candidates of both, and how much each counts.
 //!
 //! A version matches if it has one of the words, or if the cosine of its vector with that of the question reaches the floor
-//! (`minCosine`). With `t` the agreement with the words and `c` the cosine, relevance is
+//! (`minCosine`). With `t` the agreement with the words times the share of their weight that a version has, and `c` the cosine,
+//! relevance is
 //!
 //! ```text
-//! r = w · t / t_max + (1 − w) · c / c_max        w = words · min(1, t_max / ½)²
+//! r = w · t / t_max + (1 − w) · c / c_max        w = words · max(min(1, t_max / ½), min(1, rarity / 1½))²
 //! ```
+//!
+//! `rarity` is that of the words that the best version has, together: 1 is what one version of all has by chance, so that words
+//! say more the less likely it is that they were met by chance.
 //!
 //! Where the model has vectors of single words, three quarters of the part of `c` are those of `k / k_max`: `k` is the agreement
 //! with words akin to those of the question (`recall/akin.rs`). It ranks, and finds nothing by itself.
 //!
 //! Where a question asks to spread over relationships, half of the relevance of what leads here comes to it as well.
-//! `t_max` and `c_max` are the largest among the matches. `words` is 0.6 by default. Where no memory has more than half of the
-//! weight of the words, words say less, and `w` falls; not so beside a model that knows words by their letters alone. Then a
-//! share of the relevance of the memories recorded right before and after comes to it, where they match too and are of the same
-//! source and of the same hour. Relevance takes the place that words have without vectors; where neither words nor cosine are
+//! `t_max` and `c_max` are the largest among the matches. `words` is 0.6 by default. Where no memory has much of the words, they say
+//! less, and `w` falls; not so beside a model that knows words by their letters alone. Then a share of the relevance of the memories
+//! recorded right before and after comes to it, where they match too and are of the same source and of the same hour; of words and
+//! akin words alone, where there are vectors of words. Relevance takes the place that words have without vectors; where neither words nor cosine are
 //! strong, it counts for less. `docs/recall.md`, "Fusion", says what was measured.
 
 use parking_lot::Mutex;
@@ -30,8 +34,10 @@ use crate::index::scores::{ScorePart, Scores};
 use crate::index::vectors::{Near, compare};
 use crate::recall::query::{Query, QueryVector};
 
-/// Share of the words' weight from which words count in full.
+/// Agreement with the words from which they count in full.
 const STRONG_WORDS: f64 = 0.5;
+/// Rarity of the words of one version from which they count in full.
+const STRONG_RARITY: f64 = 1.5;
 /// Cosine from which meaning counts in full.
 const STRONG_COSINE: f64 = 0.5;
 /// Share of akin words in what meaning counts, where there are vectors of words.
@@ -98,6 +104,8 @@ pub(super) struct Candidate {
     pub(super) id: DocId,
     /// Agreement with the words.
     pub(super) text: f32,
+    /// The share of the words' weight that it has; 1 where nothing asks for it.
+    share: f32,
     /// The cosine; 0 for one that does not reach the floor.
     cosine: f32,
     /// Agreement with words akin to those of the question.
@@ -117,6 +125,7 @@ impl Candidate {
         Self {
             id,
             text: 0.0,
+            share: 0.0,
             cosine: 0.0,
             akin: 0.0,
             related: 0.0,
@@ -124,6 +133,12 @@ impl Candidate {
             near: 0.0,
             is_accepted: false,
         }
+    }
+
+    /// What its words say: agreement, and less where many of them are missing.
+    #[inline]
+    fn said(&self) -> f32 {
+        self.text * self.share
     }
 }
 
@@ -139,6 +154,8 @@ pub(super) struct Candidates {
     per_text: f64,
     per_cosine: f64,
     per_akin: f64,
+    /// The same of the relevance that comes to neighbours.
+    lent_per_cosine: f64,
 }
 
 impl Candidates {
@@ -170,7 +187,7 @@ impl Candidates {
         let max = |most: f64, (_, value): &(DocId, f32)| most.max(f64::from(*value));
         let c_max = near.iter().fold(0.0, max);
         let beside = beside_words(near, related);
-        let t_max = merge(catalog, resolved, filter, beside, &mut room.all);
+        let (t_max, share) = merge(catalog, resolved, filter, beside, &mut room.all);
         let k_max = match &query.vector {
             Some(vector) if !vector.words.is_empty() => {
                 look_at_akin(catalog, vector, filter, &mut room.all)
@@ -178,7 +195,11 @@ impl Candidates {
             _ => 0.0,
         };
         let fusion = catalog.fusion();
-        let strength = (t_max / STRONG_WORDS).min(1.0);
+        let rarity = match (&query.vector, resolved.words()) {
+            (Some(_), Some(words)) => words.rarity_of(share),
+            _ => 0.0,
+        };
+        let strength = (t_max / STRONG_WORDS).max(rarity / STRONG_RARITY).min(1.0);
         let words = match (&query.vector, query.has_words()) {
             // It knows no other words, so where those of the question are missing it knows no better.
             (Some(vector), true) if vector.is_lexical => fusion.words,
@@ -191,14 +212,17 @@ impl Candidates {
         let scale = strength.max((c_max / STRONG_COSINE).min(1.0));
         let per = |weight: f64, max: f64| if max > 0.0 { scale * weight / max } else { 0.0 };
         let akin = if k_max > 0.0 { AKIN } else { 0.0 };
+        let per_cosine = per((1.0 - words) * (1.0 - akin), c_max);
         let mut candidates = Self {
             room,
             weights: Weights::of(query),
             is_approximate,
             most_of_others: 0.0,
             per_text: per(words, t_max),
-            per_cosine: per((1.0 - words) * (1.0 - akin), c_max),
+            per_cosine,
             per_akin: per((1.0 - words) * akin, k_max),
+            // Texts of one hour are somewhat alike, whatever was asked.
+            lent_per_cosine: if akin > 0.0 { 0.0 } else { per_cosine },
         };
         // No score is above 1, whatever comes of neighbours and relationships.
         let share = 1.0 / (1.0 + 2.0 * neighbours + spread);
@@ -223,12 +247,13 @@ impl Candidates {
         &self.room.all
     }
 
-    fn relevance(&self, candidate: &Candidate) -> f64 {
+    /// The relevance that comes to neighbours.
+    fn lent(&self, candidate: &Candidate) -> f64 {
         if candidate.is_hidden {
             return 0.0;
         }
-        self.per_text * f64::from(candidate.text)
-            + self.per_cosine * f64::from(candidate.cosine)
+        self.per_text * f64::from(candidate.said())
+            + self.lent_per_cosine * f64::from(candidate.cosine)
             + self.per_akin * f64::from(candidate.akin)
     }
 
@@ -237,9 +262,9 @@ impl Candidates {
         let mut before: Option<(DocId, f64)> = None;
         for at in 0..self.room.all.len() {
             let Some(one) = self.room.all.get(at).copied() else { break };
-            let own = self.relevance(&one);
+            let own = self.lent(&one);
             let next = self.room.all.get(at + 1).filter(|next| next.id == one.id + 1);
-            let next = next.map_or(0.0, |next| self.relevance(next));
+            let next = next.map_or(0.0, |next| self.lent(next));
             let last = before.filter(|(id, _)| id + 1 == one.id).map_or(0.0, |(_, last)| last);
             if let Some(one) = self.room.all.get_mut(at) {
                 // Rounded up: it is a bound.
@@ -251,7 +276,7 @@ impl Candidates {
 
     /// The parts of a candidate's score that this decides, with all that neighbours can bring at most.
     pub(super) fn most(candidate: &Candidate, scores: &mut Scores) {
-        scores[ScorePart::Text] = candidate.text.into();
+        scores[ScorePart::Text] = candidate.said().into();
         scores[ScorePart::Meaning] = candidate.cosine.into();
         scores[ScorePart::Akin] = candidate.akin.into();
         scores[ScorePart::Neighbours] = candidate.near.into();
@@ -262,7 +287,7 @@ impl Candidates {
     #[inline]
     pub(super) fn most_score(&self, candidate: &Candidate) -> f64 {
         let of = |part, value: f32| self.weights.of_part(part) * f64::from(value);
-        of(ScorePart::Text, candidate.text)
+        of(ScorePart::Text, candidate.said())
             + of(ScorePart::Meaning, candidate.cosine)
             + of(ScorePart::Akin, candidate.akin)
             + of(ScorePart::Neighbours, candidate.near)
@@ -289,7 +314,7 @@ impl Candidates {
                     // What is no answer itself, such as an older version of this one, makes nothing else an answer.
                     && (other.is_accepted || filter.accepts(catalog, other.id).is_some())
             };
-            let near = beside.into_iter().flatten().filter(of).map(|other| self.relevance(other));
+            let near = beside.into_iter().flatten().filter(of).map(|other| self.lent(other));
             // A sum of nothing is -0, which a reader would wonder about.
             scores[ScorePart::Neighbours] = near.fold(0.0, |sum, one| sum + one);
         }
@@ -385,16 +410,17 @@ fn beside_words(
     Box::new(all.into_iter())
 }
 
-/// Adds candidates by words and all others to a list, and returns the best agreement with the words.
+/// Adds candidates by words and all others to a list, and returns the most that words say, and the largest share of their weight.
 fn merge(
     catalog: &Catalog,
     resolved: &ResolvedQuery<'_>,
     filter: &Filter<'_>,
     beside: impl Iterator<Item = Candidate>,
     all: &mut Vec<Candidate>,
-) -> f64 {
+) -> (f64, f32) {
     let mut rest = beside.peekable();
-    let mut t_max = 0.0;
+    let (mut t_max, mut most) = (0.0_f32, 0.0_f32);
+    let has_vector = resolved.has_vector();
     propose_words(catalog, resolved, &mut |id, text| {
         while let Some(other) = rest.next_if(|other| other.id < id) {
             all.push(other);
@@ -404,14 +430,18 @@ fn merge(
             ..Candidate::bare(id)
         });
         one.text = text as f32;
+        one.share = if has_vector { resolved.share() } else { 1.0 };
         // The best match decides, so only what may be the best is compared with the filters here.
-        if text > t_max && (one.is_accepted || filter.accepts(catalog, id).is_some()) {
-            t_max = text;
+        let (said, share) = (one.said(), one.share);
+        if (said > t_max || share > most)
+            && (one.is_accepted || filter.accepts(catalog, id).is_some())
+        {
+            (t_max, most) = (t_max.max(said), most.max(share));
         }
         all.push(one);
     });
     all.extend(rest);
-    t_max
+    (t_max.into(), most)
 }
 
 /// Notes the agreement of candidates with words akin to those of the question, and returns the best.

@@ -29,7 +29,7 @@ pub(super) struct ResolvedQuery<'q> {
     excluded: Docs,
     /// The versions that are looked at, if not all are.
     only: Option<&'q Docs>,
-    /// The share of the words' weight that the candidate has which is proposed right now.
+    /// The share of the words' weight that the candidate has which is proposed right now; 1 where nothing asks for it.
     share: Cell<f32>,
 }
 
@@ -44,6 +44,17 @@ impl<'q> ResolvedQuery<'q> {
     /// The words, if there are some to rank by.
     pub(super) fn words(&self) -> Option<&TextQuery> {
         self.words.as_ref()
+    }
+
+    /// Returns true if the query has a vector.
+    pub(super) fn has_vector(&self) -> bool {
+        self.query.vector.is_some()
+    }
+
+    /// The share of the words' weight that the candidate has which is proposed right now. Known where there is a vector or a floor.
+    #[inline]
+    pub(super) fn share(&self) -> f32 {
+        self.share.get()
     }
 
     /// Returns true if the candidate that is proposed right now has too little of the words.
@@ -333,7 +344,7 @@ impl Proposer for Words {
     ) {
         let Some(words) = resolved.words() else { return };
         SCRATCH.with_borrow_mut(|scratch| {
-            if resolved.query.floor > 0.0 {
+            if resolved.query.floor > 0.0 || resolved.query.vector.is_some() {
                 return catalog.text.candidates_with_shares(words, scratch, |id, score, share| {
                     resolved.share.set(share);
                     f(id, f64::from(score));

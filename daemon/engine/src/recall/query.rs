@@ -93,10 +93,10 @@ pub struct QueryVector {
 /// A word of a question, to find words akin to it.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct QueryWord {
+    /// Its letters.
+    pub name: String,
     /// Its vector.
     pub vector: Vector,
-    /// How much it tells beside the other words, above 0.
-    pub weight: f32,
     /// The cosines that words have with it as a rule.
     pub usual: Usual,
 }

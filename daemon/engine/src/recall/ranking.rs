@@ -16,6 +16,8 @@ pub(crate) struct Ranked {
     pub score: f64,
     /// The parts of the score.
     pub scores: Scores,
+    /// Agreement with the words, whatever their part of the score makes of it.
+    pub text: f64,
     /// Metres from `near` or `geo`, if either was asked for.
     pub distance: Option<f64>,
     /// Its place in the order that was asked for.

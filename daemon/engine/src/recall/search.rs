@@ -207,7 +207,7 @@ fn select(
             let score = weights.score(&scores);
             let measure = Rank::measure(query.order, doc, score, distance);
             let rank = Rank::new(query.order, measure, doc);
-            best.offer(Ranked { doc: id, score, scores, distance, rank });
+            best.offer(Ranked { doc: id, score, scores, text: proposed, distance, rank });
         }
     };
     match &fused {

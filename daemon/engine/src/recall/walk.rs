@@ -150,7 +150,7 @@ impl Walk<'_> {
         let score = self.weights.score(&scores);
         let order = self.query.order;
         let rank = Rank::new(order, Rank::measure(order, doc, score, distance), doc);
-        Ranked { doc: id, score, scores, distance, rank }
+        Ranked { doc: id, score, scores, text: 0.0, distance, rank }
     }
 }
 

@@ -5,7 +5,7 @@ use omir_core::json;
 use omir_core::value::{Map, Value};
 
 use crate::clock;
-use crate::failure::{EPOCH_OVERFLOW, Failure, INVALID_ENVELOPE, UNSUPPORTED_OPERATION};
+use crate::failure::{EPOCH_OVERFLOW, Failure, INVALID_ENVELOPE, UNSUPPORTED_OPERATION, quoted};
 use crate::params::check_id;
 use crate::words::Operation;
 
@@ -56,7 +56,7 @@ impl Envelope {
 
     fn of(map: &mut Map, operation: Option<Operation>) -> Result<Self, Failure> {
         if let Some(name) = map.keys().find(|name| !MEMBERS.contains(name)) {
-            return Err(wrong(format!("{name:.64?} is no member of an envelope")));
+            return Err(wrong(format!("{} is no member of an envelope", quoted(name))));
         }
         if let Some(name) = MEMBERS.iter().find(|name| !map.contains_key(name)) {
             return Err(wrong(format!("`{name}` is missing")));

@@ -9,15 +9,17 @@ use omir_core::json;
 use omir_core::value::Value;
 use omird_engine::Engine;
 use omird_router::{
-    Admitted, Caller, DEFAULT_TENANT, Denied, Description, Exchange, Message, Method, Parts, Reply,
-    Response, Scope,
+    Admitted, Caller, DEFAULT_TENANT, Denied, Description, Exchange, Listener, Message, Method,
+    Parts, Reply, Response, Scope,
 };
 use parking_lot::Mutex;
 
+use crate::announce::announcement;
 use crate::answers;
 use crate::envelope::Envelope;
 use crate::failure::{
     Failure, INSUFFICIENT_AUTHORITY, INVALID_ENVELOPE, UNIT_NOT_FOUND, UNSUPPORTED_OPERATION,
+    quoted,
 };
 use crate::field::Field;
 use crate::log::object;
@@ -276,7 +278,7 @@ fn wrong_path(path: &str, operation: Operation) -> Option<Failure> {
         return None;
     }
     Some(if Operation::parse(&path.to_uppercase()).is_none() {
-        let message = format!("{path:.64?} is no operation");
+        let message = format!("{} is no operation", quoted(path));
         Failure::new(&UNSUPPORTED_OPERATION, message)
     } else {
         let message = format!("the path is that of {path:?}, the envelope that of {operation:?}");
@@ -287,6 +289,15 @@ fn wrong_path(path: &str, operation: Operation) -> Option<Failure> {
 impl Exchange for Akashik {
     fn description(&self) -> &'static Description {
         &DESCRIPTION
+    }
+
+    fn listen(&self, listener: Listener) {
+        let listening = self.pushes.listen(move |push| {
+            if let Some(announcement) = announcement(push) {
+                listener(&announcement);
+            }
+        });
+        self.pushes.keep(listening);
     }
 
     /// The thread waits for the disk: it may decide about what others ask as well, and answers them.

@@ -80,6 +80,13 @@ pub(crate) struct Failure {
     pub(crate) retry_after: Option<Duration>,
 }
 
+/// Quotes the beginning of what a client wrote: a refusal is not to be as long as what it refuses.
+pub(crate) fn quoted(text: &str) -> String {
+    const MOST: usize = 64;
+    let beginning: String = text.chars().take(MOST).collect();
+    if beginning.len() < text.len() { format!("{beginning:?}…") } else { format!("{text:?}") }
+}
+
 impl Failure {
     /// Returns a failure of a code.
     pub(crate) fn new(code: &'static FieldCode, message: impl Into<String>) -> Self {
@@ -193,6 +200,13 @@ mod tests {
     use super::*;
 
     /// The 17 of the draft, with its column "recoverable".
+    #[test]
+    fn a_refusal_quotes_the_beginning_of_a_text() {
+        assert_eq!(quoted("a\n"), "\"a\\n\"");
+        let long = quoted(&"é".repeat(100_000));
+        assert_eq!(long, format!("\"{}\"…", "é".repeat(64)));
+    }
+
     #[test]
     fn the_codes_of_the_draft() {
         let of_draft: Vec<(&str, bool)> =

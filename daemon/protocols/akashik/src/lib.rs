@@ -11,12 +11,13 @@
 //! | `turn`, `work` | one operation being decided; the twelve operations |
 //! | `field` | the one way in which a field changes |
 //! | `store`, `names` | a field as memories of omird |
-//! | `push`, `tools` | notifications; the tools of MCP |
+//! | `push`, `announce`, `tools` | notifications; those that anybody may hear of; the tools of MCP |
 //! | `meaning`, `nearby`, `claims` | vectors and tokens; which units are near to one; which oppose each other |
 //! | `answers`, `fingerprint` | shapes of answers; fingerprints of messages and units |
 
 #![warn(unreachable_pub)]
 
+mod announce;
 mod answers;
 mod claims;
 mod clock;

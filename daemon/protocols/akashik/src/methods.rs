@@ -101,7 +101,8 @@ pub static UNIT: Method = look(
     },
 );
 
-/// Notifications, as long as somebody listens.
+/// Notifications, as long as somebody listens. [`Akashik`](crate::Akashik) answers no request for it: a transport opens a
+/// stream by its row.
 pub static EVENTS: Method = Method {
     streams: true,
     ..look(
@@ -119,7 +120,7 @@ pub static EVENTS: Method = Method {
 pub static AKASHIK: Protocol = Protocol {
     name: NAME,
     scopes: &[AGENT],
-    methods: &[&MESSAGE, &STATUS, &AGENTS, &CONFLICTS, &UNIT],
+    methods: &[&MESSAGE, &STATUS, &AGENTS, &CONFLICTS, &UNIT, &EVENTS],
 };
 
 macro_rules! operations {

@@ -2,7 +2,7 @@
 
 use omir_core::value::{Map, Value};
 
-use crate::failure::{Failure, INVALID_CONFIDENCE};
+use crate::failure::{Failure, INVALID_CONFIDENCE, quoted};
 
 /// Longest id, in bytes.
 pub(crate) const LONGEST_ID: usize = 256;
@@ -92,7 +92,8 @@ impl<'a> Params<'a> {
     ) -> Result<Option<W>, Failure> {
         let Some(value) = self.value(name) else { return Ok(None) };
         let text = value.as_str().ok_or_else(|| self.expected(name, "a text", value))?;
-        let known = || self.fault(name, format!("{text:.64?} is none of {}", words.join(", ")));
+        let known =
+            || self.fault(name, format!("{} is none of {}", quoted(text), words.join(", ")));
         parse(text).map(Some).ok_or_else(known)
     }
 
@@ -106,8 +107,9 @@ impl<'a> Params<'a> {
         self.texts(name)?
             .iter()
             .map(|text| {
-                let known =
-                    || self.fault(name, format!("{text:.64?} is none of {}", words.join(", ")));
+                let known = || {
+                    self.fault(name, format!("{} is none of {}", quoted(text), words.join(", ")))
+                };
                 parse(text).ok_or_else(known)
             })
             .collect()

@@ -56,6 +56,8 @@ pub struct Pushes(Arc<Inner>);
 #[derive(Default)]
 struct Inner {
     listeners: Mutex<Vec<Weak<Listener>>>,
+    /// Those that listen for good.
+    kept: Mutex<Vec<Listening>>,
     gaps: Mutex<HashMap<(String, String), Instant>>,
     /// The ranks of each agent that is told of units, and what they were made of.
     ranks: Mutex<HashMap<String, (String, Arc<Ranks>)>>,
@@ -75,6 +77,11 @@ impl Pushes {
         listeners.retain(|known| known.strong_count() > 0);
         listeners.push(Arc::downgrade(&listener));
         Listening { _listener: listener }
+    }
+
+    /// Has a listener listen for good.
+    pub(crate) fn keep(&self, listening: Listening) {
+        self.0.kept.lock().push(listening);
     }
 
     /// Tells everybody.

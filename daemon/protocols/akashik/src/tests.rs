@@ -9,16 +9,16 @@ mod simulation;
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, mpsc};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use omir_core::decode::Limits;
 use omir_core::json;
 use omir_core::value::{Map, Value};
 use omird_engine::testing::{ByHand as _, TestClock, lose, parts};
 use omird_engine::{Engine, Parts};
-use omird_router::testing::Facts;
-use omird_router::{Caller, Exchange, Incoming, Message, Method, Response, Router, Scope, Scopes};
+use omird_router::testing::{Facts, exchanged, message};
+use omird_router::{Caller, Method, Response, Router, Scope, Scopes};
 use tempfile::TempDir;
 
 use crate::{AGENT, Akashik, MESSAGE};
@@ -75,24 +75,7 @@ impl Rig {
         body: &str,
         parameters: &[(&str, &str)],
     ) -> Response {
-        let incoming = Incoming { bytes: body.len(), ..Incoming::default() };
-        let admitted = self.router.admit(caller, method, incoming).unwrap();
-        let parameters = parameters
-            .iter()
-            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
-            .collect();
-        let message = Message {
-            body: body.as_bytes().to_vec(),
-            parameters,
-            request_id: None,
-            trace_id: None,
-            began: Instant::now(),
-        };
-        // Of many at once, the answer comes on the thread that decides.
-        let (tell, told) = mpsc::channel();
-        let reply = Box::new(move |answer| tell.send(answer).unwrap());
-        self.akashik.answer(admitted, message, reply);
-        told.recv_timeout(Duration::from_secs(60)).expect("there is an answer")
+        exchanged(&self.akashik, &self.router, caller, method, message(body, parameters))
     }
 
     /// Returns a message of its own id.

@@ -10,12 +10,12 @@ use crate::failure::Failure;
 use crate::model::Use;
 use crate::names::Sort;
 use crate::params::Params;
+use crate::pattern_queue::PatternQueue;
 use crate::score;
 use crate::settings::Settings;
 use crate::shared::Shared;
 use crate::state::{ErrorRecord, Memory, Stage, StageNote, State, Task};
 use crate::store::{Batch, Kept, Search, Shape, Store, Written};
-use crate::watch::Watch;
 use crate::who::Who;
 use crate::words::{MemoryType, TaskStatus};
 
@@ -32,7 +32,7 @@ pub(crate) struct Call<'a> {
     pub(crate) params: Params<'a>,
     pub(crate) admitted: &'a mut Admitted,
     pub(crate) shared: &'a Shared,
-    pub(crate) watch: &'a Watch,
+    pub(crate) patterns: &'a PatternQueue,
     pub(crate) model: Use,
     /// The agent that the answer is about.
     pub(crate) agent: Option<String>,

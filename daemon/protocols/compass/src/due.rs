@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use omird_embedding::Vector;
 use parking_lot::Mutex;
 
-use crate::embedding::Maker;
+use crate::model::embedding::Maker;
 use crate::state::Memory;
 
 /// Memories that the thread is told of, at most.

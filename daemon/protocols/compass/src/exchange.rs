@@ -13,47 +13,47 @@ use omird_router::{
 };
 
 use crate::call::Call;
-use crate::embedding;
 use crate::failure::Failure;
 use crate::jsonrpc::{self, INVALID_REQUEST, RpcCall, RpcError};
-use crate::lookout;
-use crate::methods::{self, COMPASS, Entry, UNKNOWN};
-use crate::model::{self, Use};
+use crate::methods::{self, COMPASS, Entry, UNKNOWN, Waits};
+use crate::model::waiting_pool::{Job, WaitingPool};
+use crate::model::{Use, embedding, summary};
 use crate::money::dollars;
 use crate::names::uuid;
 use crate::params::Params;
-use crate::patient::{Job, Patient};
+use crate::pattern_queue::PatternQueue;
+use crate::pattern_thread;
 use crate::settings::Settings;
 use crate::shared::Shared;
 use crate::store::Store;
 use crate::vectors;
-use crate::watch::Watch;
 use crate::who::{Conversation, Who};
 
 /// The protocol over one engine. Cloning gives another handle.
 #[derive(Clone)]
 pub struct Compass {
     shared: Arc<Shared>,
-    watch: Arc<Watch>,
+    patterns: Arc<PatternQueue>,
     /// Threads for calls that wait for a summary by a model, where there is one.
-    summaries: Option<Arc<Patient>>,
+    summaries: Option<Arc<WaitingPool>>,
     /// Threads for calls that wait for the vector of a question.
-    questions: Option<Arc<Patient>>,
+    questions: Option<Arc<WaitingPool>>,
 }
 
 impl Compass {
     /// Starts the protocol over `engine`. A thread looks for patterns among errors after some were recorded.
     pub fn new(engine: &Engine, settings: Settings, model: Option<Arc<dyn ModelClient>>) -> Self {
         let shared = Arc::new(Shared::new(engine, settings, model));
-        let watch = Arc::new(lookout::start(&shared));
+        let patterns = Arc::new(pattern_thread::start(&shared));
         if shared.embedder().is_some() {
             vectors::start(&shared);
         }
-        let threads = |name: &str, threads| Arc::new(Patient::start(name, threads));
-        let summaries = shared.summarizer().map(|_| threads("omird-cp-model", model::MOST_AT_ONCE));
+        let threads = |name: &str, threads| Arc::new(WaitingPool::start(name, threads));
+        let summaries =
+            shared.summarizer().map(|_| threads("omird-cp-model", summary::MOST_AT_ONCE));
         let questions =
             shared.understander().map(|_| threads("omird-cp-ask", embedding::MOST_QUESTIONS));
-        Self { shared, watch, summaries, questions }
+        Self { shared, patterns, summaries, questions }
     }
 
     /// Takes other settings. Calls that are under way keep those that they began with.
@@ -79,8 +79,8 @@ impl Compass {
                 return Err(error);
             }
         };
-        let memify = self.shared.settings().memify;
-        let entry = methods::entry(&call.method).filter(|entry| memify || !entry.is_memify());
+        let settings = self.shared.settings();
+        let entry = methods::entry(&call.method).filter(|entry| entry.is_open(&settings));
         let method: &'static Method = entry.map_or(&UNKNOWN, |entry| &entry.method);
         let caller = parts.caller().clone();
         let context = Conversation::of(&call.beside, trace, || uuid(&self.shared.engine.new_id()));
@@ -142,7 +142,7 @@ impl Compass {
             params: Params::new(params),
             admitted,
             shared: &self.shared,
-            watch: &self.watch,
+            patterns: &self.patterns,
             model: Use::default(),
             agent: None,
             degraded: false,
@@ -175,11 +175,14 @@ impl Exchange for Compass {
             }
         };
         let embeds = self.shared.settings().embedding_model.is_some();
-        let has = |wanted: fn(&str) -> bool| incoming.calls().any(|call| wanted(&call.method));
-        let patient = if has(methods::may_ask_model) {
+        let waits = |answer| {
+            let mut entries = incoming.calls().filter_map(|call| methods::entry(&call.method));
+            entries.any(|entry| entry.waits == answer)
+        };
+        let pool = if waits(Waits::Summary) {
             self.summaries.as_ref()
         } else {
-            self.questions.as_ref().filter(|_| embeds && has(methods::may_rank))
+            self.questions.as_ref().filter(|_| embeds && waits(Waits::Question))
         };
         let trace = message.trace_id.or(message.request_id);
         let compass = self.clone();
@@ -191,8 +194,8 @@ impl Exchange for Compass {
                 None => Response::new(204, ""),
             });
         });
-        match patient {
-            Some(patient) => patient.work(work),
+        match pool {
+            Some(pool) => pool.work(work),
             None => work(),
         }
     }

@@ -11,37 +11,34 @@
 //! | `settings`, `shared` | `[compass]`; parts that all calls share |
 //! | `state`, `names`, `store` | what is kept, under which name, read and written with versions |
 //! | `work` | what each method does |
-//! | `stages`, `score`, `similarity`, `compress`, `context`, `heard`, `patterns` | decisions: plain functions of plain data |
+//! | `stages`, `score`, `similarity`, `compress`, `context`, `patterns`, `repetition` | decisions: plain functions of plain data |
 //! | `ledger`, `uses` | hints in memory: active memories by their worth; uses of memories by tasks |
 //! | `signals` | signals to those who watch the agents |
-//! | `lookout`, `watch` | the thread that looks for patterns; the way to it |
-//! | `asking`, `patient` | a server of models and how it is asked; threads for calls that wait for it |
+//! | `pattern_thread`, `pattern_queue` | the thread that looks for patterns; the way to it |
+//! | `model` | a server of models: how it is asked, for summaries and vectors; threads for calls that wait for it |
 //! | `paying`, `money` | a request that is paid for; the budget of a month |
-//! | `model`, `embedding` | summaries by a model; vectors by a model |
 //! | `vectors`, `due` | the thread that has vectors made; the way to it |
 
 #![warn(unreachable_pub)]
 
-mod asking;
 mod call;
 mod compress;
 mod context;
 mod due;
-mod embedding;
 mod exchange;
 mod failure;
-mod heard;
 mod jsonrpc;
 mod ledger;
-mod lookout;
 mod methods;
 mod model;
 mod money;
 mod names;
 mod params;
-mod patient;
+mod pattern_queue;
+mod pattern_thread;
 mod patterns;
 mod paying;
+mod repetition;
 mod score;
 mod settings;
 mod shared;
@@ -54,7 +51,6 @@ mod store;
 mod tests;
 mod uses;
 mod vectors;
-mod watch;
 mod who;
 mod words;
 mod work;

@@ -9,6 +9,7 @@ use omird_router::{About, Effect, Method, Payload, Protocol, Rate, Scope};
 
 use crate::call::Call;
 use crate::failure::Failure;
+use crate::settings::Settings;
 use crate::who::{ACE, AGENT, OPERATOR};
 use crate::work;
 
@@ -62,67 +63,77 @@ pub static COMPASS: Protocol =
 pub(crate) struct Entry {
     /// Its row: name, effect, rate.
     pub(crate) method: Method,
+    /// The answer of a server of models that a call may wait for.
+    pub(crate) waits: Waits,
+    /// The setting that opens it.
+    opened_by: OpenedBy,
     /// The work.
     pub(crate) work: fn(&mut Call<'_>) -> Result<Map, Failure>,
 }
 
+/// The answer of a server of models that a call may wait for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Waits {
+    Nothing,
+    /// A summary.
+    Summary,
+    /// The vector of a question that memories are ranked by.
+    Question,
+}
+
+/// The setting that opens a method.
+enum OpenedBy {
+    /// None: it is always there.
+    Always,
+    /// `memify`: a call sweeps the memories of everybody.
+    Memify,
+}
+
 macro_rules! entries {
-    ($($name:literal, $effect:ident, $scope:ident, $work:path;)+) => {
-        /// The methods inside a message.
+    ($($name:literal, $effect:ident, $scope:ident, $waits:ident, $opened_by:ident, $work:path;)+) => {
+        /// The methods inside a message: name, effect, scope, what a call waits for, the setting that opens it, and the work.
         pub(crate) static ENTRIES: &[Entry] = &[$(Entry {
             method: row($name, Effect::$effect, $scope, About::NOTHING),
+            waits: Waits::$waits,
+            opened_by: OpenedBy::$opened_by,
             work: $work,
         }),+];
     };
 }
 
 entries! {
-    "memory.store", Changes, ANY, work::store::store;
-    "memory.retrieve", Reads, ANY, work::retrieve::retrieve;
-    "memory.get_context", Reads, ANY, work::context::get_context;
-    "memory.update", Changes, ANY, work::update::update;
-    "memory.prune", ChangesUnlessDry, ANY, work::prune::prune;
-    "memory.get_stage_context", Reads, ANY, work::stages::get_stage_context;
-    "memory.complete_stage", Changes, ANY, work::stages::complete_stage;
-    "memory.get_task_progress", ChangesUnlessDry, ANY, work::stages::get_task_progress;
-    "memory.detect_stage_transition", ChangesUnlessDry, ANY, work::stages::detect_stage_transition;
-    "memory.record_error", Changes, ANY, work::errors::record_error;
-    "memory.detect_error_patterns", Changes, ANY, work::errors::detect_error_patterns;
-    "memory.get_error_history", Reads, ANY, work::errors::get_error_history;
-    "memory.get_error_aware_context", Reads, ANY, work::errors::get_error_aware_context;
-    "memory.compress_stage", Changes, ANY, work::compression::compress_stage;
-    "memory.compress_task", Changes, ANY, work::compression::compress_task;
-    "memory.get_compression_metrics", Reads, ANY, work::compression::get_compression_metrics;
-    "memory.adjust_compression", Changes, ANY, work::compression::adjust_compression;
-    "memory.get_strategic_context", Reads, WATCHER, work::ace::get_strategic_context;
-    "memory.record_intervention_outcome", Changes, WATCHER, work::ace::record_intervention_outcome;
-    "memory.get_critical_memories", Reads, WATCHER, work::ace::get_critical_memories;
-    "memory.update_criticality", Changes, WATCHER, work::ace::update_criticality;
-    "memory.run_memify", Changes, OWNER, work::memify::run_memify;
+    "memory.store", Changes, ANY, Nothing, Always, work::store::store;
+    "memory.retrieve", Reads, ANY, Question, Always, work::retrieve::retrieve;
+    "memory.get_context", Reads, ANY, Question, Always, work::context::get_context;
+    "memory.update", Changes, ANY, Nothing, Always, work::update::update;
+    "memory.prune", ChangesUnlessDry, ANY, Nothing, Always, work::prune::prune;
+    "memory.get_stage_context", Reads, ANY, Question, Always, work::stages::get_stage_context;
+    "memory.complete_stage", Changes, ANY, Summary, Always, work::stages::complete_stage;
+    "memory.get_task_progress", ChangesUnlessDry, ANY, Nothing, Always, work::stages::get_task_progress;
+    "memory.detect_stage_transition", ChangesUnlessDry, ANY, Nothing, Always, work::stages::detect_stage_transition;
+    "memory.record_error", Changes, ANY, Nothing, Always, work::errors::record_error;
+    "memory.detect_error_patterns", Changes, ANY, Nothing, Always, work::patterns::detect_error_patterns;
+    "memory.get_error_history", Reads, ANY, Nothing, Always, work::errors::get_error_history;
+    "memory.get_error_aware_context", Reads, ANY, Question, Always, work::errors::get_error_aware_context;
+    "memory.compress_stage", Changes, ANY, Summary, Always, work::compression::compress_stage;
+    "memory.compress_task", Changes, ANY, Summary, Always, work::compression::compress_task;
+    "memory.get_compression_metrics", Reads, ANY, Nothing, Always, work::compression::get_compression_metrics;
+    "memory.adjust_compression", Changes, ANY, Nothing, Always, work::compression::adjust_compression;
+    "memory.get_strategic_context", Reads, WATCHER, Question, Always, work::ace::get_strategic_context;
+    "memory.record_intervention_outcome", Changes, WATCHER, Nothing, Always, work::ace::record_intervention_outcome;
+    "memory.get_critical_memories", Reads, WATCHER, Nothing, Always, work::ace::get_critical_memories;
+    "memory.update_criticality", Changes, WATCHER, Nothing, Always, work::criticality::update_criticality;
+    "memory.run_memify", Changes, OWNER, Nothing, Memify, work::memify::run_memify;
 }
 
 impl Entry {
-    /// Returns true if it is the method that the configuration opens (`memify`): a call sweeps the memories of everybody.
-    pub(crate) fn is_memify(&self) -> bool {
-        self.method.name == "memory.run_memify"
+    /// Returns true if it is a method under these settings.
+    pub(crate) fn is_open(&self, settings: &Settings) -> bool {
+        match self.opened_by {
+            OpenedBy::Always => true,
+            OpenedBy::Memify => settings.memify,
+        }
     }
-}
-
-/// Returns true if a method of this name may ask a model.
-pub(crate) fn may_ask_model(name: &str) -> bool {
-    matches!(name, "memory.complete_stage" | "memory.compress_stage" | "memory.compress_task")
-}
-
-/// Returns true if a method of this name may rank memories by a question, whose vector a server of models may make.
-pub(crate) fn may_rank(name: &str) -> bool {
-    matches!(
-        name,
-        "memory.retrieve"
-            | "memory.get_context"
-            | "memory.get_stage_context"
-            | "memory.get_error_aware_context"
-            | "memory.get_strategic_context"
-    )
 }
 
 /// Returns the method of this name.

@@ -2,7 +2,7 @@
 
 use omird_router::DEFAULT_TENANT;
 
-use crate::asking::{Patience, Request, Server, Silent, Why};
+use crate::model::server::{Patience, Request, Server, Silent, Why};
 use crate::money::NotReserved;
 use crate::names::{Sort, name};
 use crate::settings::Settings;

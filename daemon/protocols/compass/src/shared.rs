@@ -6,12 +6,11 @@ use omird_engine::Engine;
 use omird_router::ModelClient;
 use parking_lot::RwLock;
 
-use crate::asking::Server;
 use crate::due::{Cache, Told};
-use crate::embedding;
 use crate::failure::Failure;
 use crate::ledger::{Entry, Ledger};
-use crate::model;
+use crate::model::server::Server;
+use crate::model::{embedding, summary};
 use crate::money::Account;
 use crate::settings::Settings;
 use crate::signals::Announcer;
@@ -53,7 +52,7 @@ impl Shared {
             told: Told::new(),
             // Three of them: where the one kind of request fails, the others may be answered. A batch of long texts may take more
             // time than the server is given; a question is short, and somebody waits for it.
-            summarizer: client.clone().map(|client| Server::new(client, model::MOST_AT_ONCE)),
+            summarizer: client.clone().map(|client| Server::new(client, summary::MOST_AT_ONCE)),
             embedder: client.clone().map(Server::without_rest),
             understander: client.map(|client| Server::new(client, embedding::MOST_QUESTIONS)),
         }

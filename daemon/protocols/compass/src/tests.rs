@@ -15,7 +15,7 @@ mod vectors;
 mod year;
 
 use std::path::Path;
-use std::sync::{Arc, Mutex, mpsc};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use omir_core::decode::Limits;
@@ -23,8 +23,8 @@ use omir_core::json;
 use omir_core::value::{Map, Value};
 use omird_engine::testing::{ByHand as _, TestClock, lose, parts};
 use omird_engine::{Engine, Parts};
-use omird_router::testing::{AuditLines, Facts};
-use omird_router::{Caller, Exchange, Incoming, Message, Response, Router, Scope, Scopes};
+use omird_router::testing::{AuditLines, Facts, exchanged, message};
+use omird_router::{Caller, Message, Response, Router, Scope, Scopes};
 use tempfile::TempDir;
 
 use crate::settings::Settings;
@@ -85,20 +85,12 @@ impl Rig {
     }
 
     fn send_named(&self, caller: &Caller, body: &str, trace: Option<&str>) -> Response {
-        let incoming = Incoming { bytes: body.len(), ..Incoming::default() };
-        let admitted = self.router.admit(caller, &JSONRPC, incoming).unwrap();
         let message = Message {
-            body: body.as_bytes().to_vec(),
-            parameters: Vec::new(),
             request_id: Some("r-1".to_owned()),
             trace_id: trace.map(str::to_owned),
-            began: Instant::now(),
+            ..message(body, &[])
         };
-        let (tell, told) = mpsc::channel();
-        let reply = Box::new(move |answer| drop(tell.send(answer)));
-        self.compass.answer(admitted, message, reply);
-        // What may ask a model is worked on by another thread.
-        told.recv_timeout(Duration::from_secs(60)).expect("there is an answer")
+        exchanged(&self.compass, &self.router, caller, &JSONRPC, message)
     }
 
     /// Asks one method; the response.

@@ -3,9 +3,12 @@
 pub(crate) mod ace;
 pub(crate) mod compression;
 pub(crate) mod context;
+pub(crate) mod criticality;
+pub(crate) mod detection;
 pub(crate) mod errors;
 pub(crate) mod memify;
 pub(crate) mod modelled;
+pub(crate) mod patterns;
 pub(crate) mod prune;
 pub(crate) mod retrieve;
 pub(crate) mod shown;

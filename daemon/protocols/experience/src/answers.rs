@@ -5,15 +5,10 @@ use std::time::Duration;
 use omir_core::instant::Timestamp;
 use omir_core::json;
 use omir_core::value::{Map, Value};
-use omird_engine::{Code, Error};
-use omird_router::{Method, RateUsage, Response, error_value};
+use omird_router::{Method, RateUsage, Response};
 use percent_encoding::{AsciiSet, CONTROLS, NON_ALPHANUMERIC, utf8_percent_encode};
 
-use crate::check::Fault;
 use crate::ids::Tenant;
-
-/// The time after which asking a busy daemon again may help.
-const SOON: Duration = Duration::from_secs(1);
 
 /// Characters that no header holds.
 const UNSAFE: &AsciiSet = &CONTROLS.add(b'%');
@@ -24,57 +19,6 @@ const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'
 /// Returns an answer with a JSON body.
 pub(crate) fn json(status: u16, body: &Value) -> Response {
     Response::new(status, json::to_string(body))
-}
-
-/// Returns an error in omird's own form: those that the schemas of the contract have no word for.
-pub(crate) fn plain(status: u16, error: &Error) -> Response {
-    let retry_after = matches!(error.code, Code::Busy | Code::RateLimited).then_some(SOON);
-    Response { retry_after, ..json(status, &error_value(error)) }
-}
-
-/// Returns the answer to a request that is not worked on: in the form of the contract for the statuses that it names, else in
-/// omird's own.
-pub(crate) fn denied(method: &Method, status: u16, error: &Error) -> Response {
-    let (is_ours, message) = (status == 500, &error.message);
-    match (method.name, status) {
-        ("record", 400 | 500) => {
-            let code = if is_ours { "STORAGE_ERROR" } else { "INVALID_RECORD" };
-            let fault = Fault::new(error.path.clone(), error.message.clone());
-            rejected(status, "", "", code, message, Some(details(&fault)))
-        }
-        ("hints", 400 | 500) => {
-            let code = if is_ours { "SYSTEM_ERROR" } else { "INVALID_QUERY" };
-            no_hints(status, "", code, message, &[], Measured::default())
-        }
-        (_, 405) => named(status, error, "METHOD_NOT_ALLOWED"),
-        (_, 415) => named(status, error, "UNSUPPORTED_MEDIA_TYPE"),
-        _ => plain(status, error),
-    }
-}
-
-/// Returns an error in omird's own form, with a code that only the transport needs.
-fn named(status: u16, error: &Error, code: &str) -> Response {
-    let mut body = error_value(error);
-    if let Some(map) = body.as_object_mut() {
-        map.insert("code", code);
-    }
-    json(status, &body)
-}
-
-/// Returns the status of an error in omird's own form.
-pub(crate) fn status(code: Code) -> u16 {
-    match code {
-        Code::InvalidResource | Code::InvalidQuery => 400,
-        Code::Unauthenticated => 401,
-        Code::Unauthorized => 403,
-        Code::NotFound => 404,
-        Code::Conflict => 409,
-        Code::TooLarge => 413,
-        Code::RateLimited => 429,
-        Code::Busy => 503,
-        Code::StorageFull => 507,
-        _ => 500,
-    }
 }
 
 /// Adds what every answer of a method says beside its body.
@@ -152,19 +96,6 @@ pub(crate) fn rejected(
     body.insert("status", "rejected");
     body.insert("error", error);
     json(status, &body.into())
-}
-
-/// Returns the place and the reason of a fault, as details of an error.
-pub(crate) fn details(fault: &Fault) -> Map {
-    [("path", fault.path.as_str()), ("reason", fault.reason.as_str())].into_iter().collect()
-}
-
-/// Returns a sentence that names the place of a fault.
-pub(crate) fn sentence(fault: &Fault) -> String {
-    match fault.path.as_str() {
-        "" => format!("the message: {}", fault.reason),
-        path => format!("{path}: {}", fault.reason),
-    }
 }
 
 /// The metadata of an answer with hints.

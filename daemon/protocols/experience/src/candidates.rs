@@ -19,7 +19,7 @@ use crate::patterns;
 use crate::ranking::{Candidate, Pattern, Used, title};
 use crate::recording::task_of;
 use crate::resources::Stored;
-use crate::service::{Service, decoded};
+use crate::shared::{Shared, decoded};
 
 /// The most candidates.
 const MOST: usize = 64;
@@ -70,14 +70,10 @@ impl Search<'_> {
     ///
     /// # Errors
     /// The place cannot be asked for, or the card gives nothing back.
-    pub(crate) fn run(
-        &self,
-        service: &Service,
-        about: About<'_>,
-    ) -> Result<FoundCandidates, Error> {
+    pub(crate) fn run(&self, shared: &Shared, about: About<'_>) -> Result<FoundCandidates, Error> {
         let mut gathered = Gathered {
             search: self,
-            service,
+            shared,
             seen: HashSet::new(),
             found: FoundCandidates::default(),
         };
@@ -99,8 +95,8 @@ impl Search<'_> {
     }
 
     /// The memories that are looked at: those of the tenant, and of the domain or of none.
-    fn query(&self, service: &Service) -> Query {
-        let (entities, limit) = match (service.home(self.tenant), self.domain) {
+    fn query(&self, shared: &Shared) -> Query {
+        let (entities, limit) = match (shared.home(self.tenant), self.domain) {
             (Some(home), None) => (vec![home], MOST),
             (Some(_), Some(domain)) => {
                 (vec![self.tenant.domain(domain), self.tenant.domain(ANY_DOMAIN)], MOST)
@@ -126,7 +122,7 @@ impl Search<'_> {
 /// Candidates as they are gathered.
 struct Gathered<'s> {
     search: &'s Search<'s>,
-    service: &'s Service,
+    shared: &'s Shared,
     seen: HashSet<Ref>,
     found: FoundCandidates,
 }
@@ -171,16 +167,16 @@ impl Gathered<'_> {
 
     /// Looks for those that are told of in these words, whose agreement counts by `share`.
     fn told_in(&mut self, text: &str, share: f64) -> Result<(), Error> {
-        let query = Query { text: Some(text.into()), ..self.search.query(self.service) };
+        let query = Query { text: Some(text.into()), ..self.search.query(self.shared) };
         self.walk(&query, |hit, _| share * hit.part(ScorePart::Text).unwrap_or(0.0))?;
         Ok(())
     }
 
     /// Returns true if some memory that is looked at has this word.
     fn is_known(&self, word: &str) -> Result<bool, Error> {
-        let query = self.search.query(self.service);
+        let query = self.search.query(self.shared);
         let query = Query { text: Some(word.into()), explain: false, ..query };
-        let matches = self.service.engine.recall_each(&query, |_| ControlFlow::Break(()))?;
+        let matches = self.shared.engine.recall_each(&query, |_| ControlFlow::Break(()))?;
         Ok(matches > 0)
     }
 
@@ -192,7 +188,7 @@ impl Gathered<'_> {
         let entities = slugs.iter().map(|slug| self.search.tenant.pattern(slug)).collect();
         // The domain is not among the filters here: entities are alternatives. So a page may hold none of the domain, and the
         // next one is looked at, until there are enough or there is no time left.
-        let mut query = Query { entities, limit: Some(PAGE), ..self.search.query(self.service) };
+        let mut query = Query { entities, limit: Some(PAGE), ..self.search.query(self.shared) };
         let of = slugs.len() as f64;
         while self.walk(&query, |_, candidate| {
             slugs
@@ -216,7 +212,7 @@ impl Gathered<'_> {
         similarity: impl Fn(&Hit, &Candidate) -> f64,
     ) -> Result<u64, Error> {
         let mut looked_at = 0_usize;
-        self.service.engine.recall_each(query, |hit| {
+        self.shared.engine.recall_each(query, |hit| {
             if self.found.candidates.len() >= MOST {
                 return ControlFlow::Break(());
             }
@@ -248,7 +244,7 @@ impl Gathered<'_> {
         let mut candidate = candidate(&experience, &stored.patterns, retrievability);
         candidate.similarity = similarity(&candidate).clamp(0.0, 1.0);
         if candidate.similarity >= LEAST_SIMILARITY {
-            let version = self.service.engine.live_version(&target);
+            let version = self.shared.engine.live_version(&target);
             self.seen.insert(target.clone());
             let stub = stub(&value);
             self.found.candidates.push(Drawn { candidate, target, version, stub });
@@ -258,7 +254,7 @@ impl Gathered<'_> {
 
     /// Takes the experience of a task, and returns the words it is told in; `None` if there is none.
     fn task(&mut self, task: &str) -> Result<Option<String>, Error> {
-        let engine = &self.service.engine;
+        let engine = &self.shared.engine;
         let target = self.search.tenant.experience(task);
         let Some(bytes) = engine.get(&target)? else { return Ok(None) };
         let Some(value) = decoded(&bytes) else { return Ok(None) };

@@ -15,43 +15,43 @@ use crate::ids::{Key, Tenant, hex, parse_experience};
 use crate::recording::{related, task_of};
 use crate::resources::Stored;
 use crate::schema;
-use crate::service::{Service, decoded};
+use crate::shared::{Shared, decoded};
 use crate::statistics::parse_id;
 
 /// The time in which all experiences of a tenant are looked at for one that is not counted.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Returns the name of the experience with this `experience_id`, if it may be one.
-fn by_id(service: &Service, tenant: &Tenant, named: &str) -> Result<Option<Ref>, Error> {
+fn by_id(shared: &Shared, tenant: &Tenant, named: &str) -> Result<Option<Ref>, Error> {
     let Some(number) = parse_id(named) else { return Ok(None) };
     let name = |key: &Key| {
         let id = format!("xp.{}.{}", tenant.spelt(), hex(key)).parse().ok()?;
         Some(Ref::new(ResourceType::MemoryRecord, id))
     };
     let (counted, is_cut) = {
-        let table = service.table();
+        let table = shared.table();
         (table.by_id(tenant.spelt(), number), table.is_cut())
     };
-    match (counted, service.indexer()) {
+    match (counted, shared.indexer()) {
         (Some(key), _) => Ok(name(&key)),
         (None, Indexer::Complete) if !is_cut => Ok(None),
         (None, Indexer::Rebuilding) => {
             let message = "the experiences are being counted after a start; ask by task_id, or again in a moment";
             Err(Error::at(Code::Busy, "/task_id", message))
         }
-        (None, _) => Ok(uncounted(service, tenant, named)?.as_ref().and_then(name)),
+        (None, _) => Ok(uncounted(shared, tenant, named)?.as_ref().and_then(name)),
     }
 }
 
 /// Looks for an experience that the table has not: it had to make room, or could not be read.
-fn uncounted(service: &Service, tenant: &Tenant, named: &str) -> Result<Option<Key>, Error> {
+fn uncounted(shared: &Shared, tenant: &Tenant, named: &str) -> Result<Option<Key>, Error> {
     let query = Query {
         types: vec![ResourceType::MemoryRecord],
-        entities: service.home(tenant).into_iter().collect(),
+        entities: shared.home(tenant).into_iter().collect(),
         ..Query::everything()
     };
     let (began, mut found, mut is_late) = (Instant::now(), None, false);
-    service.engine.recall_each(&query, |hit| {
+    shared.engine.recall_each(&query, |hit| {
         found = decoded(&hit.resource).and_then(|resource| {
             let task = task_of(&resource, tenant)?;
             let target = tenant.experience(task);
@@ -73,15 +73,15 @@ fn uncounted(service: &Service, tenant: &Tenant, named: &str) -> Result<Option<K
 /// # Errors
 /// There is none, or the card does not give it back.
 pub(crate) fn experience(
-    service: &Service,
+    shared: &Shared,
     tenant: &Tenant,
     message: &Message,
 ) -> Result<Response, Error> {
     let named = message.parameter("task_id").unwrap_or_default();
-    let found = match service.engine.get(&tenant.experience(named))? {
+    let found = match shared.engine.get(&tenant.experience(named))? {
         Some(found) => Some(found),
-        None => match by_id(service, tenant, named)? {
-            Some(target) => service.engine.get(&target)?,
+        None => match by_id(shared, tenant, named)? {
+            Some(target) => shared.engine.get(&target)?,
             None => None,
         },
     };
@@ -101,7 +101,7 @@ pub(crate) fn experience(
     result.insert("success", experience.success);
     let mut metadata = Map::new();
     metadata.insert("created_at", stored.created_at);
-    metadata.insert("related_count", related(service, tenant, &experience).len());
+    metadata.insert("related_count", related(shared, tenant, &experience).len());
     let mut body = Map::new();
     body.insert("task_id", experience.task_id);
     body.insert("title", experience.title);
@@ -111,15 +111,15 @@ pub(crate) fn experience(
 }
 
 /// Returns how the components are.
-pub(crate) fn health(service: &Service) -> Response {
+pub(crate) fn health(shared: &Shared) -> Response {
     let facts = Facts {
-        card: service.engine.card_state(),
-        indexer: service.indexer(),
-        queue: service.engine.queue_load(),
+        card: shared.engine.card_state(),
+        indexer: shared.indexer(),
+        queue: shared.engine.queue_load(),
         now: Instant::now(),
-        timestamp: service.engine.now().0.writable().to_string(),
+        timestamp: shared.engine.now().0.writable().to_string(),
     };
-    let (body, state) = health::report(&mut service.pulse(), &facts);
+    let (body, state) = health::report(&mut shared.pulse(), &facts);
     answers::json(if state == State::Unhealthy { 503 } else { 200 }, &body)
 }
 

@@ -12,12 +12,13 @@ use crate::answers::{self, Measured};
 use crate::cache::{Drawn, Kept, Moment, Question};
 use crate::candidates::{About, FoundCandidates, Search};
 use crate::check::Fault;
+use crate::failure;
 use crate::ids::Key;
 use crate::ids::Tenant;
 use crate::ingest::{self, Rejected};
 use crate::parameters::{self, Vicinity};
 use crate::ranking::{self, Candidate, Hint};
-use crate::service::Service;
+use crate::shared::Shared;
 use crate::statistics::Usage;
 
 /// The longest that a request may ask to be worked on.
@@ -52,21 +53,21 @@ enum Failure {
 }
 
 /// Works on a request.
-pub(crate) fn hints(service: &Service, admitted: Admitted, message: &Message, reply: Reply) {
+pub(crate) fn hints(shared: &Shared, admitted: Admitted, message: &Message, reply: Reply) {
     let tenant = parameters::tenant(admitted.caller());
     let (answer, shown, ended) = match read(message, tenant) {
         Err(rejected) => {
             let Rejected { fault, request_id, .. } = rejected;
             let echoed = request_id.as_deref().unwrap_or_default();
-            let answer = invalid(echoed, &answers::sentence(&fault), message.began);
-            let shown = parameters::shown_id(service, request_id.as_deref(), message);
+            let answer = invalid(echoed, &failure::sentence(&fault), message.began);
+            let shown = parameters::shown_id(shared, request_id.as_deref(), message);
             (answer, shown, Err(Code::InvalidQuery))
         }
         Ok(request) => {
-            let found = answer(service, &request);
+            let found = answer(shared, &request);
             let is_answered = matches!(found, Ok(_) | Err(Failure::NoMatches));
             if is_answered || matches!(found, Err(Failure::TimedOut | Failure::System(_))) {
-                service.pulse().note(request.began.elapsed(), is_answered);
+                shared.pulse().note(request.began.elapsed(), is_answered);
             }
             let ended = match &found {
                 Ok(_) => Ok(()),
@@ -78,7 +79,7 @@ pub(crate) fn hints(service: &Service, admitted: Admitted, message: &Message, re
         }
     };
     let (method, rate) = (admitted.method(), admitted.usage());
-    let (now, _) = service.engine.now();
+    let (now, _) = shared.engine.now();
     let answer = answers::with_headers(answer, method, Some(&shown), rate, now);
     match ended {
         Ok(()) => admitted.done(),
@@ -133,28 +134,28 @@ fn read(message: &Message, tenant: Tenant) -> Result<Request, Rejected> {
     Ok(Request { request_id, question, tenant, place, began, deadline })
 }
 
-fn answer(service: &Service, request: &Request) -> Result<FoundHints, Failure> {
+fn answer(shared: &Shared, request: &Request) -> Result<FoundHints, Failure> {
     let now = Instant::now();
     if now >= request.deadline {
         return Err(Failure::TimedOut);
     }
     // While the statistics are being counted the answer goes by what is counted so far: readers are few, and whoever waits
     // on one keeps all others from reading.
-    let outcome = found(service, request, now)?;
+    let outcome = found(shared, request, now)?;
     let stubs = outcome.supports.iter().filter_map(|at| outcome.candidates.get(*at));
-    service.engine.touch(stubs.map(|drawn| drawn.stub.as_slice()));
+    shared.engine.touch(stubs.map(|drawn| drawn.stub.as_slice()));
     Ok(outcome)
 }
 
-fn found(service: &Service, request: &Request, now: Instant) -> Result<FoundHints, Failure> {
-    let now = Moment { monotonic: now, dated: service.engine.now().0.as_micros() };
-    let kept = service.cache().get(&request.question, now);
+fn found(shared: &Shared, request: &Request, now: Instant) -> Result<FoundHints, Failure> {
+    let now = Moment { monotonic: now, dated: shared.engine.now().0.as_micros() };
+    let kept = shared.cache().get(&request.question, now);
     // Read before the experiences are: what comes meanwhile makes the answer a partial one next time.
-    let generation = service.table().generation(request.tenant.spelt());
+    let generation = shared.table().generation(request.tenant.spelt());
     // Where one was forgotten or changed since, it may be a candidate in its new form, and others may come after it. The store
     // is asked too: a client may know that it was forgotten before the table has been told.
     let is_as_drawn = |drawn: &Drawn| {
-        let version = service.engine.live_version(&drawn.target);
+        let version = shared.engine.live_version(&drawn.target);
         version.is_some() && version == drawn.version
     };
     match kept.filter(|kept| kept.candidates.iter().all(is_as_drawn)) {
@@ -162,7 +163,7 @@ fn found(service: &Service, request: &Request, now: Instant) -> Result<FoundHint
             return Ok(FoundHints { hints, candidates, supports, cache: "hit" });
         }
         Some(Kept { candidates, born, .. }) => {
-            match finish(service, request, candidates, generation, Some(born), "partial") {
+            match finish(shared, request, candidates, generation, Some(born), "partial") {
                 // What came since may well match.
                 Err(Failure::NoMatches) => {}
                 finished => return finished,
@@ -183,7 +184,7 @@ fn found(service: &Service, request: &Request, now: Instant) -> Result<FoundHint
         _ => About::Intent(text),
     };
     let FoundCandidates { candidates, is_partial } =
-        search.run(service, about).map_err(|error| {
+        search.run(shared, about).map_err(|error| {
             // A frame that nobody knows.
             let is_asked_wrong = error.code == Code::InvalidQuery && request.place.is_some();
             if is_asked_wrong { Failure::Query(error) } else { Failure::System(error) }
@@ -193,14 +194,14 @@ fn found(service: &Service, request: &Request, now: Instant) -> Result<FoundHint
         (true, false) => Err(Failure::NoMatches),
         (false, _) => {
             let born = (!is_partial).then_some(now);
-            finish(service, request, candidates.into(), generation, born, "miss")
+            finish(shared, request, candidates.into(), generation, born, "miss")
         }
     }
 }
 
 /// Makes the hints of the candidates, and keeps them if the candidates were all there are (`born`).
 fn finish(
-    service: &Service,
+    shared: &Shared,
     request: &Request,
     candidates: Arc<[Drawn]>,
     generation: u64,
@@ -212,7 +213,7 @@ fn finish(
     let tenant = request.tenant.spelt();
     // The table is let go before anything is made of it: the thread that gives the writer's answers waits for it.
     let used: HashMap<&Key, Usage> = {
-        let table = service.table();
+        let table = shared.table();
         let things = drawn.iter().flat_map(|candidate| candidate.things());
         things.map(|thing| (thing, table.usage(tenant, thing))).collect()
     };
@@ -222,15 +223,15 @@ fn finish(
         return Err(Failure::NoMatches);
     }
     let shown: Vec<Key> = made.iter().map(|hint| hint.thing).collect();
-    service.relevance().give(tenant, &shown, Instant::now());
-    let latest = service.table().latest(tenant, &shown);
+    shared.relevance().give(tenant, &shown, Instant::now());
+    let latest = shared.table().latest(tenant, &shown);
     made.iter_mut().zip(latest).for_each(|(hint, last)| hint.last = last);
     let supports: Arc<[usize]> = ranking::supports(&made, &drawn).into();
     let hints: Arc<[Value]> = made.iter().map(Hint::to_value).collect();
     if let Some(born) = born {
         let (candidates, hints, supports) = (candidates.clone(), hints.clone(), supports.clone());
         let kept = Kept { candidates, hints, generation, born, supports };
-        service.cache().put(request.question.clone(), kept);
+        shared.cache().put(request.question.clone(), kept);
     }
     Ok(FoundHints { hints, candidates, supports, cache })
 }

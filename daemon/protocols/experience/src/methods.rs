@@ -2,8 +2,11 @@
 
 use std::time::Duration;
 
+use omir_core::value::Map;
 use omird_router::field::{ANY_NUMBER, ANY_TEXT};
-use omird_router::{About, Effect, Field, Method, Payload, Protocol, Rate, Scope, Shape};
+use omird_router::{About, ERROR, Effect, Field, Method, Payload, Protocol, Rate, Scope, Shape};
+
+use crate::schema;
 
 const NAME: &str = "experience";
 
@@ -93,7 +96,7 @@ pub static HINTS: Method = row(
 );
 
 /// One experience is fetched.
-pub static EXPERIENCE: Method = row(
+pub static FETCH: Method = row(
     "experience",
     Effect::Reads,
     Payload::None,
@@ -130,23 +133,73 @@ pub static SCHEMA: Method = row(
     Scope::OPEN,
     &About {
         summary: "Returns one of the JSON Schemas (draft-07) of the contract.",
-        parameters: &[Field::new(
-            "name",
-            Shape::OneOf(&crate::schema::NAMES),
-            "The name of the schema.",
-        )
-        .required()],
+        parameters: &[
+            Field::new("name", Shape::OneOf(&schema::NAMES), "The name of the schema.").required()
+        ],
         payload: "",
         response: "",
     },
 );
 
 /// The protocol of `docs/experience.md`.
-pub static PROTOCOL: Protocol = Protocol {
+pub static EXPERIENCE: Protocol = Protocol {
     name: NAME,
     scopes: &[READ, WRITE],
-    methods: &[&RECORD, &HINTS, &EXPERIENCE, &HEALTH, &SCHEMA],
+    methods: &[&RECORD, &HINTS, &FETCH, &HEALTH, &SCHEMA],
 };
+
+/// Returns the schemas for documents: one text each, so none refers to another.
+pub(crate) fn schemas(_: &str) -> Map {
+    schema::components()
+}
+
+/// Returns the statuses, and the schema of each.
+pub(crate) fn answers(method: &'static Method) -> &'static [(u16, &'static str)] {
+    const RECORDED: &str = "ExperienceResponse";
+    const HINTED: &str = "HintsResponse";
+    match method.name {
+        "record" => &[
+            (200, RECORDED),
+            (400, RECORDED),
+            (401, ERROR),
+            (403, ERROR),
+            (409, RECORDED),
+            (413, ERROR),
+            (415, ERROR),
+            (429, ERROR),
+            (500, RECORDED),
+            (503, ERROR),
+            (507, RECORDED),
+        ],
+        "hints" => &[
+            (200, HINTED),
+            (400, HINTED),
+            (401, ERROR),
+            (403, ERROR),
+            (404, HINTED),
+            (413, ERROR),
+            (415, ERROR),
+            (429, ERROR),
+            (500, HINTED),
+            (503, ERROR),
+        ],
+        "experience" => &[
+            (200, "Experience"),
+            (400, ERROR),
+            (401, ERROR),
+            (403, ERROR),
+            (404, ERROR),
+            (413, ERROR),
+            (429, ERROR),
+            (500, ERROR),
+            (503, ERROR),
+        ],
+        "health" => {
+            &[(200, "ExperienceHealth"), (400, ERROR), (413, ERROR), (503, "ExperienceHealth")]
+        }
+        _ => &[(200, ""), (400, ERROR), (404, ERROR), (413, ERROR), (503, ERROR)],
+    }
+}
 
 #[cfg(test)]
 mod tests {
@@ -154,12 +207,12 @@ mod tests {
 
     #[test]
     fn each_method_is_refused_for_each_reason() {
-        omird_router::testing::each_method_is_decided(&PROTOCOL, PROTOCOL.scopes);
+        omird_router::testing::each_method_is_decided(&EXPERIENCE, EXPERIENCE.scopes);
     }
 
     #[test]
     fn what_everybody_may_ask_costs_nothing() {
-        for method in PROTOCOL.methods {
+        for method in EXPERIENCE.methods {
             assert_eq!(
                 method.scope == Scope::OPEN,
                 method.rates == [None, None],

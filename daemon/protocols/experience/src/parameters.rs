@@ -1,14 +1,15 @@
-//! Parameters beside the message of a request, and the tenant of its caller.
+//! Parameters beside the message of a request, and the tenant of its caller. Transports refuse unknown ones:
+//! `Message::check_parameters`.
 
 use omir_core::space::Center;
 use omird_engine::Query;
-use omird_router::{Caller, Message, Method};
+use omird_router::{Caller, Message};
 
 use crate::answers::header_value;
 use crate::check::Fault;
 use crate::ids::Tenant;
-use crate::methods::{HINTS, MOST_METRES, RECORD};
-use crate::service::Service;
+use crate::methods::MOST_METRES;
+use crate::shared::Shared;
 
 /// Metres around a place where none are stated.
 const RADIUS: f64 = 5.0;
@@ -21,22 +22,9 @@ pub(crate) fn tenant(caller: &Caller) -> Tenant {
 }
 
 /// Returns the id that the answer bears in its header: that of the message, else that which came beside it, else a new one.
-pub(crate) fn shown_id(service: &Service, stated: Option<&str>, message: &Message) -> String {
+pub(crate) fn shown_id(shared: &Shared, stated: Option<&str>, message: &Message) -> String {
     let beside = || message.request_id.as_deref().map(header_value);
-    stated.map(str::to_owned).or_else(beside).unwrap_or_else(|| service.engine.new_id())
-}
-
-fn known(message: &Message, method: &Method) -> Result<(), Fault> {
-    let is_unknown = |name: &&String| !method.about.names().any(|known| known == name.as_str());
-    match message.parameters.iter().map(|(name, _)| name).find(is_unknown) {
-        None => Ok(()),
-        Some(name) => {
-            let names: Vec<&str> = method.about.names().collect();
-            let name: String = name.chars().take(64).collect();
-            let known = names.join(", ");
-            Err(Fault::new("", format!("{name:?} is no parameter here; known are {known}")))
-        }
-    }
+    stated.map(str::to_owned).or_else(beside).unwrap_or_else(|| shared.engine.new_id())
 }
 
 /// The facts of a record that stand beside its message.
@@ -52,9 +40,8 @@ impl Recorded {
     /// Reads them from the parameters.
     ///
     /// # Errors
-    /// A parameter is unknown, or cannot be read.
+    /// A parameter cannot be read.
     pub(crate) fn of(message: &Message) -> Result<Self, Fault> {
-        known(message, &RECORD)?;
         let updates = match message.parameter("on_duplicate") {
             None | Some("reject") => false,
             Some("update") => true,
@@ -92,9 +79,8 @@ impl Vicinity {
     /// Reads it from the parameters; `None` where no place is named.
     ///
     /// # Errors
-    /// A parameter is unknown, or cannot be read, or goes without the place.
+    /// A parameter cannot be read, or goes without the place.
     pub(crate) fn of(message: &Message) -> Result<Option<Self>, Fault> {
-        known(message, &HINTS)?;
         let (radius, frame) = (message.parameter("radius"), message.parameter("frame"));
         let Some(near) = message.parameter("near") else {
             let alone = [("radius", radius), ("frame", frame)];
@@ -170,7 +156,6 @@ mod tests {
             (&[("near", "1,2"), ("radius", "10000001")], "radius is no number of metres from 0 to"),
             (&[("near", "1,2"), ("frame", "")], "frame is no"),
             (&[("radius", "2")], "radius goes with near"),
-            (&[("nearby", "1,2")], "\"nearby\" is no parameter"),
         ] {
             let error = place(parameters).unwrap_err();
             assert!(error.contains(expected), "{error}");
@@ -186,7 +171,6 @@ mod tests {
         assert_eq!(of(&[("on_duplicate", "reject")]), Some(false));
         assert_eq!(of(&[("on_duplicate", "update")]), Some(true));
         assert_eq!(of(&[("on_duplicate", "x")]), None);
-        assert_eq!(of(&[("on_duplicates", "update")]), None);
     }
 
     #[test]

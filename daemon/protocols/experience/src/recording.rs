@@ -23,15 +23,15 @@ use omird_engine::{
 };
 use omird_router::{Admitted, Message, Reply, Response};
 
-use crate::answers;
 use crate::check::Fault;
 use crate::experience::Experience;
 use crate::ids::{Tenant, parse_experience};
 use crate::ingest::{CheckedRecord, Rejected, Report};
 use crate::parameters::{self, Recorded};
 use crate::resources::{Circumstances, Earned, Stored, resources};
-use crate::service::{Service, decoded};
+use crate::shared::{Shared, decoded};
 use crate::statistics::Row;
+use crate::{answers, failure};
 
 /// The most times that a record looks again because another was faster.
 const MOST_TRIES: u32 = 16;
@@ -45,7 +45,7 @@ const MOST_WORDS: usize = 1 << 10;
 /// A report on its way into the store. It holds the bytes that came and not what was read of them, which takes many times
 /// the memory: a job waits for the disk, among many, and is seldom read again.
 struct Job {
-    service: Arc<Service>,
+    shared: Arc<Shared>,
     admitted: Admitted,
     body: Vec<u8>,
     report: Report,
@@ -70,12 +70,12 @@ enum Decision {
 }
 
 /// Works on a request.
-pub(crate) fn record(service: &Arc<Service>, admitted: Admitted, message: Message, reply: Reply) {
+pub(crate) fn record(shared: &Arc<Shared>, admitted: Admitted, message: Message, reply: Reply) {
     let tenant = parameters::tenant(admitted.caller());
-    let read = CheckedRecord::read(&message.body, tenant, &service.settings, &service.key);
+    let read = CheckedRecord::read(&message.body, tenant, &shared.settings, &shared.key);
     let CheckedRecord { report, record } = match read {
         Ok(read) => read,
-        Err(rejected) => return reject(service, admitted, &message, rejected, reply),
+        Err(rejected) => return reject(shared, admitted, &message, rejected, reply),
     };
     // After the message, so that the answer can name it.
     let stated = match Recorded::of(&message) {
@@ -83,15 +83,15 @@ pub(crate) fn record(service: &Arc<Service>, admitted: Admitted, message: Messag
         Err(fault) => {
             let (request_id, task_id) = (Some(report.request_id), report.task_id);
             let rejected = Rejected { fault, request_id, task_id };
-            return reject(service, admitted, &message, rejected, reply);
+            return reject(shared, admitted, &message, rejected, reply);
         }
     };
-    let (service, body) = (service.clone(), message.body);
-    Job { service, admitted, body, report, stated, reply, tries: 0 }.decide(record);
+    let (shared, body) = (shared.clone(), message.body);
+    Job { shared, admitted, body, report, stated, reply, tries: 0 }.decide(record);
 }
 
 fn reject(
-    service: &Service,
+    shared: &Shared,
     admitted: Admitted,
     message: &Message,
     rejected: Rejected,
@@ -99,14 +99,14 @@ fn reject(
 ) {
     let Rejected { fault, request_id, task_id } = rejected;
     let echoed = request_id.as_deref().unwrap_or_default();
-    let (why, details) = (answers::sentence(&fault), answers::details(&fault));
+    let (why, details) = (failure::sentence(&fault), failure::details(&fault));
     let answer = answers::rejected(400, echoed, &task_id, "INVALID_RECORD", &why, Some(details));
-    let shown = parameters::shown_id(service, request_id.as_deref(), message);
-    send(service, admitted, answer, &shown, Err(Code::InvalidResource), reply);
+    let shown = parameters::shown_id(shared, request_id.as_deref(), message);
+    send(shared, admitted, answer, &shown, Err(Code::InvalidResource), reply);
 }
 
 fn send(
-    service: &Service,
+    shared: &Shared,
     admitted: Admitted,
     answer: Response,
     request_id: &str,
@@ -114,7 +114,7 @@ fn send(
     reply: Reply,
 ) {
     let (method, rate) = (admitted.method(), admitted.usage());
-    let (now, _) = service.engine.now();
+    let (now, _) = shared.engine.now();
     let answer = answers::with_headers(answer, method, Some(request_id), rate, now);
     match ended {
         Ok(()) => admitted.done(),
@@ -131,7 +131,7 @@ impl Job {
 
     /// Tries once more. May wait for the disk.
     fn attempt(self) {
-        let Service { settings, key, .. } = &*self.service;
+        let Shared { settings, key, .. } = &*self.shared;
         match CheckedRecord::read(&self.body, self.report.tenant.clone(), settings, key) {
             Ok(CheckedRecord { record, .. }) => self.decide(record),
             Err(_) => self.fail(&bug()),
@@ -142,7 +142,7 @@ impl Job {
     fn decide(mut self, record: Value) {
         let target = self.report.tenant.experience(&self.report.task_id);
         self.admitted.touched([&target]);
-        let decided = match self.service.engine.get_versioned(&target) {
+        let decided = match self.shared.engine.get_versioned(&target) {
             Ok(stored) => {
                 let stored = stored.as_ref().map(|(bytes, version)| (bytes.as_slice(), *version));
                 decide(&self.report, self.stated.updates, stored)
@@ -174,7 +174,7 @@ impl Job {
     /// Returns the version of an experience whose bytes the card has lost, if a write must name one; `None` where the card is
     /// only away.
     fn damaged(&self, target: &Ref) -> Option<Option<u64>> {
-        let engine = &self.service.engine;
+        let engine = &self.shared.engine;
         match engine.look_up(target) {
             Ok(Lookup::Damaged(_) | Lookup::Lost(_)) => {
                 Some(engine.live_version(target).map(|(version, _)| version))
@@ -190,11 +190,11 @@ impl Job {
         status: &'static str,
         earned: Option<Earned>,
     ) {
-        let (service, report) = (self.service.clone(), &self.report);
-        let engine = &service.engine;
+        let (shared, report) = (self.shared.clone(), &self.report);
+        let engine = &shared.engine;
         let Some(experience) = Experience::of(&record) else { return self.fail(&bug()) };
-        let related = related(&service, &report.tenant, &experience);
-        let pose = match (self.stated.at, service.settings.robot_frame.as_deref()) {
+        let related = related(&shared, &report.tenant, &experience);
+        let pose = match (self.stated.at, shared.settings.robot_frame.as_deref()) {
             (Some(at), _) => {
                 let frame = engine.settings().fixed_frame.clone();
                 Some(SpatialPose::new(frame, at.into()))
@@ -212,11 +212,11 @@ impl Job {
         };
         let is_there = |target: &Ref| engine.may_refer_to(target);
         let (resource, others) =
-            resources(report, &experience, &record, &service.settings, circumstances, is_there);
+            resources(report, &experience, &record, &shared.settings, circumstances, is_there);
         let experience_id = report.tenant.experience_id(&report.task_id);
         let row = Row::of(&experience, &experience_id, &report.patterns, 0);
         drop(record);
-        let (change, bytes) = match change(&service, resource, others, precondition) {
+        let (change, bytes) = match change(&shared, resource, others, precondition) {
             Ok(change) => change,
             Err(error) => return self.fail(&error),
         };
@@ -234,9 +234,9 @@ impl Job {
                 if matches!(error.code, Code::Conflict | Code::InvalidResource)
                     && self.tries < MOST_TRIES =>
             {
-                let service = self.service.clone();
+                let shared = self.shared.clone();
                 let again = Self { tries: self.tries + 1, ..self };
-                return service.later(again.bytes(), move |has_turn| {
+                return shared.later(again.bytes(), move |has_turn| {
                     if has_turn {
                         return again.attempt();
                     }
@@ -257,9 +257,9 @@ impl Job {
         {
             if written.status == "recorded" {
                 let now = Instant::now();
-                self.service.relevance().take(tenant.spelt(), row.succeeded(), now);
+                self.shared.relevance().take(tenant.spelt(), row.succeeded(), now);
             }
-            self.service.table().put(tenant.spelt(), key, row.stored(receipt.seq));
+            self.shared.table().put(tenant.spelt(), key, row.stored(receipt.seq));
         }
         let texts = |list: &[String]| list.iter().map(String::as_str).collect::<Value>();
         let answer = answers::stored(
@@ -280,9 +280,7 @@ impl Job {
         let Report { request_id, task_id, .. } = &self.report;
         let answer = match error.code {
             // The schema has no words for these, and they are none of the store.
-            Code::Busy | Code::TooLarge | Code::Unauthorized => {
-                answers::plain(answers::status(error.code), error)
-            }
+            Code::Busy | Code::TooLarge | Code::Unauthorized => failure::plain(error),
             code => {
                 let (status, named) = match code {
                     Code::StorageFull => (507, "STORAGE_ERROR"),
@@ -291,7 +289,7 @@ impl Job {
                     _ => (500, "STORAGE_ERROR"),
                 };
                 let fault = Fault::new("", error.message.clone());
-                let details = Some(answers::details(&fault));
+                let details = Some(failure::details(&fault));
                 answers::rejected(status, request_id, task_id, named, &error.message, details)
             }
         };
@@ -299,8 +297,8 @@ impl Job {
     }
 
     fn answer(self, answer: Response, ended: Result<(), Code>) {
-        let Self { service, admitted, report, reply, .. } = self;
-        send(&service, admitted, answer, &report.request_id, ended, reply);
+        let Self { shared, admitted, report, reply, .. } = self;
+        send(&shared, admitted, answer, &report.request_id, ended, reply);
     }
 }
 
@@ -365,12 +363,12 @@ fn in_memory(value: &Value) -> usize {
 
 /// Prepares one change of all resources: all of them are stored, or none. Each is within the bounds of a payload by itself.
 fn change(
-    service: &Service,
+    shared: &Shared,
     record: Value,
     others: Vec<Value>,
     precondition: Precondition,
 ) -> Result<(Change, usize), Error> {
-    let (engine, mut bytes) = (&service.engine, 0);
+    let (engine, mut bytes) = (&shared.engine, 0);
     let mut prepare = |value: Value, precondition| -> Result<Vec<Prepared>, Error> {
         let encoded = cbor::to_vec(&value);
         // The engine holds it decoded until it is written.
@@ -390,21 +388,21 @@ fn change(
 
 /// Returns the experiences that are told of in similar words, best first.
 pub(crate) fn related(
-    service: &Service,
+    shared: &Shared,
     tenant: &Tenant,
     experience: &Experience<'_>,
 ) -> Vec<String> {
     let query = Query {
         text: Some(experience.words(MOST_WORDS).into()),
         types: vec![omir_core::reference::ResourceType::MemoryRecord],
-        entities: service.home(tenant).into_iter().collect(),
+        entities: shared.home(tenant).into_iter().collect(),
         limit: Some(4 * MOST_RELATED),
         touch: false,
         explain: true,
         ..Query::default()
     };
     let mut found = Vec::new();
-    let walked = service.engine.recall_each(&query, |hit| {
+    let walked = shared.engine.recall_each(&query, |hit| {
         let text = hit.part(ScorePart::Text).unwrap_or(0.0);
         if text >= LEAST_RELATED
             && let Some(resource) = decoded(&hit.resource)

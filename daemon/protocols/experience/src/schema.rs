@@ -27,14 +27,14 @@ pub(crate) fn file(name: &str) -> Option<&'static str> {
 }
 
 /// Returns all schemas for a document of OpenAPI 3.1: what the contract uses of draft-07 means the same in 2020-12. The bodies
-/// of the two GETs, for which the contract has examples alone, are `answers.json`.
+/// of the two GETs, for which the contract has examples alone, are `messages.json`.
 pub(crate) fn components() -> Map {
     let read = |text: &str| match json::from_slice(text.as_bytes(), &Limits::default()) {
         Ok(Value::Object(map)) => map,
         // A test reads each of them.
         _ => Map::new(),
     };
-    let mut components = read(include_str!("../schemas/answers.json"));
+    let mut components = read(include_str!("../schemas/messages.json"));
     for (name, text) in COMPONENTS.iter().zip(FILES) {
         let mut schema = read(text);
         schema.retain(|key, _| !matches!(key, "$schema" | "$id"));
@@ -57,7 +57,7 @@ mod tests {
         }
         assert_eq!(file("experience_record.v1"), None);
         let components = components();
-        for method in crate::methods::PROTOCOL.methods {
+        for method in crate::methods::EXPERIENCE.methods {
             for named in [method.about.payload, method.about.response] {
                 assert!(named.is_empty() || components.contains_key(named), "{named}");
             }

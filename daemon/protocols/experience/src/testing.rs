@@ -1,16 +1,15 @@
 //! For the tests of this crate: messages, and the record of the contract in shape.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use omir_core::json;
 use omir_core::value::Value;
 use omird_engine::testing::{ByHand as _, TestClock, lose, parts};
 use omird_engine::{Engine, Parts};
-use omird_router::testing::somebody;
-use omird_router::{
-    Caller, Denial, Denied, Exchange as _, Incoming, Message, Method, Response, Router,
-};
+pub(crate) use omird_router::testing::message;
+use omird_router::testing::{begin, somebody};
+use omird_router::{Caller, Message, Method, Response, Router};
 
 use crate::health::Indexer;
 use crate::{ExperienceSettings, Experiences, HINTS, RECORD};
@@ -26,18 +25,6 @@ pub(crate) fn record(task: &str) -> Value {
         "context":{{"domain":"general"}}}}"#
     );
     json::from_slice(text.as_bytes(), &Default::default()).unwrap()
-}
-
-/// A message with these parameters.
-pub(crate) fn message(body: &str, parameters: &[(&str, &str)]) -> Message {
-    let own = |&(name, value): &(&str, &str)| (name.to_owned(), value.to_owned());
-    Message {
-        body: body.as_bytes().to_vec(),
-        parameters: parameters.iter().map(own).collect(),
-        request_id: None,
-        trace_id: None,
-        began: Instant::now(),
-    }
 }
 
 /// Starts the protocol, and waits until it has counted what is stored.
@@ -182,33 +169,18 @@ impl Rig {
         caller: &Caller,
         message: Message,
     ) -> Received {
-        self.begin(method, caller, message).recv().expect("it is answered")
+        self.begin(method, caller, message)()
     }
 
-    /// Asks, and returns where the answer will be.
+    /// Asks, and returns what waits for the answer.
     pub(crate) fn begin(
         &self,
         method: &'static Method,
         caller: &Caller,
         message: Message,
-    ) -> std::sync::mpsc::Receiver<Received> {
-        let (tell, answers) = std::sync::mpsc::channel();
-        let bytes = message.body.len();
-        match self.router.admit(caller, method, Incoming { bytes, ..Incoming::default() }) {
-            Ok(admitted) => {
-                let reply = Box::new(move |answer| {
-                    let _ = tell.send(told(method, answer));
-                });
-                self.experiences.answer(admitted, message, reply);
-            }
-            Err(refusal) => {
-                let rate = self.router.usage(caller, method);
-                let request_id = message.request_id.clone();
-                let denied = Denied { method, why: Denial::Refusal(refusal), request_id, rate };
-                let _ = tell.send(told(method, self.experiences.refuse(&denied)));
-            }
-        }
-        answers
+    ) -> impl FnOnce() -> Received + use<> {
+        let answer = begin(&self.experiences, &self.router, caller, method, message);
+        move || told(method, answer.recv().expect("it is answered"))
     }
 
     /// Records, as the default tenant.

@@ -1,10 +1,7 @@
-//! Descriptions of the methods for documents: parameters, schemas and statuses.
+//! Descriptions of the methods for documents.
 
-use omir_core::decode::Limits;
-use omir_core::json;
-use omir_core::value::{Map, Value};
 use omird_router::field::ANY_TEXT;
-use omird_router::{About, ERROR, Effect, Field, Method, Payload, Scope};
+use omird_router::{About, Field};
 
 const WORLD_ID: Field =
     Field::new("worldId", ANY_TEXT, "The WorldId, of 1 to 512 bytes; what is in it means nothing.")
@@ -62,61 +59,4 @@ pub(crate) const HEALTH: About = About {
 
 const fn about(summary: &'static str, payload: &'static str, response: &'static str) -> About {
     About { summary, parameters: &[], payload, response }
-}
-
-/// Returns the JSON Schemas (2020-12) of messages and answers, by name. References between them begin with `place`.
-pub(crate) fn schemas(place: &str) -> Map {
-    let text = include_str!("../schemas/messages.json").replace("#/", place);
-    match json::from_slice(text.as_bytes(), &Limits::default()) {
-        Ok(Value::Object(schemas)) => schemas,
-        _ => Map::new(),
-    }
-}
-
-/// Returns the statuses of a method, with the schema of each.
-pub(crate) fn answers(method: &'static Method) -> &'static [(u16, &'static str)] {
-    macro_rules! statuses {
-        ($done:expr, $($more:expr),*) => {
-            &[$done, (400, ERROR), (401, ERROR), (403, ERROR), (429, ERROR), (500, ERROR), (503, ERROR), $($more),*]
-        };
-    }
-    // A row of the table each, for the name of the schema of its answer is a constant of it.
-    match (method.about.response, method.payload, method.effect) {
-        ("ManifestoFound", ..) => statuses!((200, "ManifestoFound"),),
-        ("ManifestoExists", ..) => statuses!((200, "ManifestoExists"),),
-        ("ManifestoStored", ..) => statuses!(
-            (200, "ManifestoStored"),
-            (201, "ManifestoStored"),
-            (409, ERROR),
-            (413, ERROR),
-            (415, ERROR),
-            (507, ERROR)
-        ),
-        ("ManifestoProveResult", ..) => {
-            statuses!((200, "ManifestoProveResult"), (413, ERROR), (415, ERROR))
-        }
-        ("ManifestoVerified", ..) => {
-            statuses!((200, "ManifestoVerified"), (413, ERROR), (415, ERROR))
-        }
-        ("ManifestoSelectionResult", ..) => {
-            statuses!((200, "ManifestoSelectionResult"), (413, ERROR), (415, ERROR))
-        }
-        ("ManifestoTrace", ..) => statuses!((200, "ManifestoTrace"), (413, ERROR), (415, ERROR)),
-        ("ManifestoAttached", _, Effect::ChangesUnlessDry) => statuses!(
-            (200, "ManifestoAttached"),
-            (409, ERROR),
-            (413, ERROR),
-            (415, ERROR),
-            (507, ERROR)
-        ),
-        ("ManifestoValidated", ..) => {
-            statuses!((200, "ManifestoValidated"), (413, ERROR), (415, ERROR))
-        }
-        ("ManifestoEvaluation", ..) => {
-            statuses!((200, "ManifestoEvaluation"), (413, ERROR), (415, ERROR))
-        }
-        ("ManifestoKeys", Payload::None, _) => statuses!((200, "ManifestoKeys"),),
-        _ if method.scope == Scope::OPEN => &[(200, "ManifestoHealth"), (503, ERROR)],
-        _ => &[],
-    }
 }

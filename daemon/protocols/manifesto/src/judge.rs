@@ -8,9 +8,10 @@ use omir_core::value::{Map, Value};
 use omird_engine::CardState;
 use omird_router::worded_for;
 
+use crate::exchange::{Client, Manifesto};
 use crate::failure::Failure;
 use crate::request::{Request, check_world_id};
-use crate::{Client, Manifesto, episode, names};
+use crate::{episode, names};
 
 impl Manifesto {
     /// Answers `prove`: a ProveResult.

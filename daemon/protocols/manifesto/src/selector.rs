@@ -15,9 +15,10 @@ use omir_core::reference::{Ref, ResourceType};
 use omir_core::value::{Map, Value};
 use omird_engine::{Hit, Query, id_of};
 
+use crate::exchange::Manifesto;
 use crate::failure::Failure;
 use crate::request::Request;
-use crate::{Manifesto, episode, filter, names};
+use crate::{episode, filter, names};
 
 /// Candidates that a selection looks at in all, where its filters let few pass.
 const MOST_SEEN: usize = 10_000;

@@ -12,11 +12,12 @@ use omird_engine::{LeftOut, Query};
 use omird_router::Scope;
 use sha2::{Digest as _, Sha256};
 
+use crate::exchange::Manifesto;
 use crate::failure::Failure;
+use crate::filter;
 use crate::names::{self, OURS, hex};
 use crate::request::{MOST_WORLD, Request};
 use crate::store::Put;
-use crate::{Manifesto, filter};
 
 /// The schema of the entries.
 const SCHEMA: &str = "omir:R1";

@@ -9,10 +9,11 @@ use omir_core::reference::Ref;
 use omir_core::value::{Map, Value};
 use omird_engine::{Change, Code, Durability, Encoding, Error, Precondition, Receipt};
 
+use crate::episode;
+use crate::exchange::{Client, Manifesto};
 use crate::failure::Failure;
 use crate::names::{self, hex};
 use crate::request::{Request, check_size};
-use crate::{Client, Manifesto, episode};
 
 /// A World that is being stored, as far as its answer needs it: the World itself waits in the change alone.
 pub(crate) struct Put {

@@ -5,10 +5,12 @@ mod rows;
 mod selecting;
 mod storing;
 
+use omir_core::value::Value;
 use omird_router::Scope;
 
 use self::bench::{Bench, actor, agent, authority, value};
-use super::*;
+use crate::exchange::REQUEST_ID;
+use crate::*;
 
 /// M-4, CR-12, FP-04, FP-15, FP-16: an Authority judges a trace. It cannot select, prove, or look into the store.
 #[test]
@@ -145,7 +147,7 @@ fn each_answer_is_as_its_schema_says() {
     ];
     let mut seen = Vec::new();
     for (method, (status, answer)) in answers {
-        let told = about::answers(method).iter().find(|(known, _)| *known == status);
+        let told = methods::answers(method).iter().find(|(known, _)| *known == status);
         let (_, schema) =
             told.unwrap_or_else(|| panic!("{} answers {status}: {answer}", method.name));
         assert_eq!(*schema, method.about.response);
@@ -154,10 +156,10 @@ fn each_answer_is_as_its_schema_says() {
     }
     for method in MANIFESTO.methods {
         assert!(seen.contains(&method.name), "{} was not asked", method.name);
-        assert!(about::schemas("").contains_key(method.about.response));
+        assert!(methods::schemas("").contains_key(method.about.response));
         assert!(
             method.about.payload.is_empty()
-                || about::schemas("").contains_key(method.about.payload)
+                || methods::schemas("").contains_key(method.about.payload)
         );
     }
     assert_eq!(value(&proposal.to_string()), *proposal);

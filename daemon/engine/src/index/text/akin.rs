@@ -3,13 +3,18 @@
 //! For each word of the question a document has the best of its terms, damped as words are, and the sum over the words counts:
 //!
 //! ```text
-//! score = Σ weight(word) · max over its terms in the document of says(term) · tf / (tf + k₁ (1 − b + b · length / mean length))
+//! score = Σ weight(word) · max over its terms in the document of says(term) · tf / (tf + k₁ (1 − b + 2 b · length / mean length))
 //!         ÷  Σ weight(word)
 //! ```
+//!
+//! The length counts twice as much as among words: many terms stand for a word, and a long text has one of them sooner.
 
 use super::query::{END, List, WINDOW, each, idf};
 use super::{Scratch, Term, TextIndex};
 use crate::index::doc::DocId;
+
+/// How many times as much the length of a document counts as among words.
+const LENGTH: f32 = 2.0;
 
 /// A word of a question, and the terms that stand for it.
 #[derive(Debug, Clone, PartialEq)]
@@ -38,6 +43,12 @@ impl TextIndex {
         (live > 0).then(|| idf(self.live_docs, live) / idf(self.live_docs, 0))
     }
 
+    /// The same of a word in all its forms; 1 for one that nobody ever said.
+    pub(crate) fn rarity_of_word(&self, word: &str) -> f64 {
+        let forms = self.forms(&self.stem(word));
+        idf(self.live_docs, self.frequency(&forms)) / idf(self.live_docs, 0)
+    }
+
     /// What a walk over a term's list costs, in postings of live documents. Those of retired ones are walked past too, and stay
     /// until the next start: a byte or more each, so that no list costs more than four times what this says.
     pub(crate) fn postings(&self, term: u32) -> usize {
@@ -53,7 +64,7 @@ impl TextIndex {
         mut f: impl FnMut(DocId, f32),
     ) {
         scratch.clear();
-        let norm = self.norm();
+        let norm = self.norm().steeper(LENGTH);
         let len = |doc: DocId| self.lengths.get(doc as usize).copied().unwrap_or(0);
         let mut words: Vec<(f32, Vec<(f32, List<'_>)>)> = words
             .iter()

@@ -47,6 +47,8 @@ pub struct TextQuery {
     norm: Norm,
     /// BM25 of a score of 1.
     scale: f64,
+    /// What all its words together tell, in words that no document has.
+    rarity: f64,
     corrected: Vec<Correction>,
 }
 
@@ -54,6 +56,12 @@ impl TextQuery {
     /// BM25 as the books have it, with the factor k₁ + 1, of a score.
     pub fn bm25(&self, score: f64) -> f64 {
         score * self.scale
+    }
+
+    /// How much the words tell that a document has with this share of the weight: the sum of their rarities, 1 for a word that no
+    /// document has. By chance, one document of all has words of about 1.
+    pub(crate) fn rarity_of(&self, share: f32) -> f64 {
+        self.rarity * f64::from(share)
     }
 
     /// Words that no live document has, and what they were taken for.
@@ -87,6 +95,11 @@ pub(super) struct Norm {
 }
 
 impl Norm {
+    /// The same where the length of a document counts so many times as much.
+    pub(super) fn steeper(self, times: f32) -> Self {
+        Self { per_token: self.per_token * times, ..self }
+    }
+
     #[inline]
     pub(super) fn score(self, weight: f32, count: f32, len: u16) -> f32 {
         weight * count / (count + self.fixed + self.per_token * f32::from(len))
@@ -218,7 +231,8 @@ impl TextIndex {
         // What no document has counts in the total alone.
         let terms =
             found.into_iter().filter(|(forms, _)| !forms.is_empty()).map(weighted).collect();
-        TextQuery { terms, norm: self.norm(), scale: total * (K1 + 1.0), corrected }
+        let (scale, rarity) = (total * (K1 + 1.0), total / idf(0));
+        TextQuery { terms, norm: self.norm(), scale, rarity, corrected }
     }
 
     /// The damping of today.

@@ -449,7 +449,7 @@ fn akin_words_count_once_each_by_the_best_term() {
     index.akin(&words, &mut Scratch::new(), |doc, score| got.push((doc, score)));
     let tokens: usize = docs.iter().map(|text| text.split(' ').count()).sum();
     let mean = tokens as f32 / docs.len() as f32;
-    let damped = |count: f32, len: f32| count / (count + 0.9 * (0.6 + 0.4 * len / mean));
+    let damped = |count: f32, len: f32| count / (count + 0.9 * (0.6 + 0.8 * len / mean));
     let score = |text: &str| match text {
         "cup mug mug" => Some(0.75 * damped(2.0, 3.0)),
         "cup" => Some(0.375 * damped(1.0, 1.0)),
@@ -480,4 +480,18 @@ fn a_term_is_as_rare_as_live_documents_make_it() {
     assert!(index.retire(1, &DocTerms::of(words(&docs[1]).iter().map(String::as_str))));
     assert_eq!(index.rarity(mug), None);
     assert_eq!(index.rarity(999), None);
+}
+
+#[test]
+fn words_of_a_question_tell_as_much_as_they_are_rare() {
+    let docs = ["cup", "cup mugs", "cup mug", "cup dock"].map(str::to_owned);
+    let index = indexed(&docs);
+    let of = |word| index.rarity_of_word(word);
+    assert!((of("tray") - 1.0).abs() < 1e-9, "nobody ever said it");
+    assert!(of("cup") < of("mug") && of("mug") < of("dock"), "in all its forms");
+    assert_eq!(of("mug"), of("mugs"));
+    // All that a question says, and the part of it that a document has.
+    let query = index.query(&"mug dock tray".into());
+    assert!((query.rarity_of(1.0) - (of("mug") + of("dock") + 1.0)).abs() < 1e-9);
+    assert!((query.rarity_of(0.25) - query.rarity_of(1.0) / 4.0).abs() < 1e-9);
 }

@@ -63,5 +63,6 @@ pub(crate) fn vector_of(
     term: &str,
     numbers: &mut [f32],
 ) -> Option<Vector> {
-    embedder.word(term, numbers).and_then(|_| Vector::of(numbers))
+    let is_made = embedder.word(term, numbers);
+    Vector::of(numbers).filter(|_| is_made)
 }

@@ -108,6 +108,31 @@ fn fusion_by_hand() {
 }
 
 #[test]
+fn words_that_are_met_by_chance_say_less() {
+    let far = Some([0.0, 1.0, 0.0, 0.0]);
+    let mut memories = vec![("a yard", far, 0); 60];
+    memories.extend([("robot", far, 1), ("a crate and a pallet on a ramp by the dock", far, 2)]);
+    let catalog = catalog(&memories);
+    let of = |text| {
+        let matches = found(&catalog, &asked(Some(text), [1.0, 0.0, 0.0, 0.0]));
+        let weights = matches.weights.unwrap();
+        let hit = matches.page[0];
+        (hit.scores[ScorePart::Text] * weights.of_part(ScorePart::Text), hit)
+    };
+    // One of three words that are equally rare, and three of six: the share of the weight is not what differs most.
+    let (one, _) = of("robot sofa stairs");
+    let (three, hit) = of("crate ramp pallet sofa stairs lamp");
+    assert!((three - 0.5 / 1.6 * 0.6).abs() < 1e-6, "in full: {three}");
+    assert!(one < 0.8 * three, "{one} {three}");
+    // What words say is their agreement times the share that is there.
+    let share = hit.scores[ScorePart::Text] / hit.text;
+    assert!(
+        (0.4..0.5).contains(&share),
+        "words that nobody ever said weigh a little more: {share}"
+    );
+}
+
+#[test]
 fn neighbours_in_time_share_what_they_are_worth() {
     let near = Some([1.0, 0.0, 0.0, 0.0]);
     let faint = Some([0.5, 0.0, 0.8, 0.0]);
@@ -200,7 +225,7 @@ fn with_words(catalog: &Catalog, query: &mut Query, of: &[(&str, [f32; 4])], wor
     words.add(&made, catalog.text.names_from(0).count());
     *catalog.vectors.words_mut() = Some(words);
     let usual = Usual { mean: 0.1, deviation: 0.15 };
-    let asked = QueryWord { vector: vector(word), weight: 2.0, usual };
+    let asked = QueryWord { name: "spectacles".into(), vector: vector(word), usual };
     query.vector.as_mut().unwrap().words = vec![asked];
 }
 
@@ -228,6 +253,7 @@ fn a_word_that_fits_counts_more_than_texts_that_are_alike() {
     // 0.5 of the score is relevance, divided by 1.6 for neighbours, and three quarters of it are of akin words.
     let most = matches.page[0].scores[ScorePart::Akin] * weights.of_part(ScorePart::Akin);
     assert!((most - 0.5 / 1.6 * 0.75).abs() < 1e-6, "{most}");
+    assert_eq!(matches.page[1].scores[ScorePart::Neighbours], 0.0);
     // Words of another model are not compared.
     let other = ModelName { name: "n".into(), ..model() };
     *catalog.vectors.words_mut() = Some(Words::new(other));

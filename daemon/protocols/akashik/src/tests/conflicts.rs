@@ -1,5 +1,7 @@
 //! DETECT, MERGE, REPLAY and COMPACT.
 
+use std::time::{Duration, Instant};
+
 use super::*;
 
 /// Two agents that contradict each other, and the conflict between their units.

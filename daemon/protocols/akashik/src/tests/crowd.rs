@@ -1,7 +1,10 @@
 //! Many agents at once.
 
 use std::collections::BTreeSet;
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
+
+use omird_router::{Exchange, Incoming};
 
 use super::*;
 
@@ -77,15 +80,9 @@ fn a_row_that_is_full_is_busy() {
         let body = rig.message("a", "RECORD", None, &large);
         let incoming = Incoming { bytes: body.len(), ..Incoming::default() };
         let admitted = rig.router.admit(&with(4), &MESSAGE, incoming).unwrap();
-        let message = Message {
-            body: body.into_bytes(),
-            parameters: Vec::new(),
-            request_id: None,
-            trace_id: None,
-            began: Instant::now(),
-        };
         let tell = tell.clone();
-        rig.akashik.answer(admitted, message, Box::new(move |answer| tell.send(answer).unwrap()));
+        let reply = Box::new(move |answer| tell.send(answer).unwrap());
+        rig.akashik.answer(admitted, message(&body, &[]), reply);
     }
     let refused: Vec<Response> = told.try_iter().collect();
     assert!((2..6).contains(&refused.len()), "{}", refused.len());

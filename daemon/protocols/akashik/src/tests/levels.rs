@@ -1,6 +1,7 @@
 //! The items of levels 0 and 1, and the outside requests of the reference.
 
-use std::time::Duration;
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
 
 use omir_core::cbor;
 use omir_core::decode::Limits;
@@ -161,28 +162,8 @@ fn the_same_message_at_once_is_one_unit() {
     rig.join(&["a", "b"]);
     let body = envelope("once", "a", "RECORD", None, 0, &unit("The lift works.", ""));
     let answers: Vec<Response> = std::thread::scope(|scope| {
-        let senders: Vec<_> = (0..8)
-            .map(|_| {
-                scope.spawn(|| {
-                    let incoming = Incoming { bytes: body.len(), ..Incoming::default() };
-                    let admitted = rig.router.admit(&with(4), &MESSAGE, incoming).unwrap();
-                    let (tell, told) = std::sync::mpsc::channel();
-                    let message = Message {
-                        body: body.as_bytes().to_vec(),
-                        parameters: Vec::new(),
-                        request_id: None,
-                        trace_id: None,
-                        began: Instant::now(),
-                    };
-                    rig.akashik.answer(
-                        admitted,
-                        message,
-                        Box::new(move |answer| tell.send(answer).unwrap()),
-                    );
-                    told.recv().unwrap()
-                })
-            })
-            .collect();
+        let senders: Vec<_> =
+            (0..8).map(|_| scope.spawn(|| rig.send(&with(4), &MESSAGE, &body, &[]))).collect();
         senders.into_iter().map(|sender| sender.join().unwrap()).collect()
     });
     assert!(answers.iter().all(|answer| *answer == answers[0]), "{answers:?}");

@@ -29,22 +29,7 @@ fn each_unit_is_told_of_once_and_in_order() {
                 for n in 0..50 {
                     let payload = unit(&format!("Place {thread} has mark {n}."), "");
                     let body = envelope(&format!("{thread}-{n}"), "a", "RECORD", None, 0, &payload);
-                    let incoming = Incoming { bytes: body.len(), ..Incoming::default() };
-                    let admitted = rig.router.admit(&with(4), &MESSAGE, incoming).unwrap();
-                    let (tell, told) = std::sync::mpsc::channel();
-                    let message = Message {
-                        body: body.into_bytes(),
-                        parameters: Vec::new(),
-                        request_id: None,
-                        trace_id: None,
-                        began: Instant::now(),
-                    };
-                    rig.akashik.answer(
-                        admitted,
-                        message,
-                        Box::new(move |answer| drop(tell.send(answer))),
-                    );
-                    assert_eq!(told.recv().unwrap().status, 201);
+                    assert_eq!(rig.send(&with(4), &MESSAGE, &body, &[]).status, 201);
                 }
             });
         }

@@ -4,7 +4,7 @@ use omir_core::value::Value;
 
 use crate::failure::{
     Failure, INSUFFICIENT_AUTHORITY, INVALID_TYPE, MISSING_CONFIDENCE, MISSING_INTENT,
-    UNIT_NOT_FOUND,
+    UNIT_NOT_FOUND, quoted,
 };
 use crate::log::{Delta, object};
 use crate::machines::{CONFLICTS, ConflictCause, UNITS, UnitCause, next};
@@ -93,7 +93,7 @@ impl NewUnit {
         let of = params.text("type")?.unwrap_or_default();
         let Some(of) = MemoryType::parse(of) else {
             let message =
-                format!("payload/type: {of:.64?} is none of {}", MemoryType::WORDS.join(", "));
+                format!("payload/type: {} is none of {}", quoted(of), MemoryType::WORDS.join(", "));
             return Err(Failure::new(&INVALID_TYPE, message));
         };
         let confidence = read_confidence(params)?;

@@ -11,7 +11,7 @@ use omir_core::spatial::SpatialPose;
 use omir_core::value::{Map, Value};
 use omird_embedding::EMBEDDING_URL;
 
-use crate::embedding::is_own;
+use crate::model::embedding::is_own;
 
 /// The members of a record beside the state.
 #[derive(Debug, Clone, Default)]

@@ -11,8 +11,8 @@ use omir_core::value::{Map, Value};
 use omird_embedding::{EMBEDDING_URL, Given};
 
 use super::{Kept, UNSEEN, Understood, decode};
-use crate::embedding::{Maker, Note, TEXT_HASH};
 use crate::failure::Failure;
+use crate::model::embedding::{Maker, Note, TEXT_HASH};
 use crate::similarity::{Agreement, Candidate};
 use crate::state::{Memory, State};
 use crate::words::{MemoryType, StageType, Word};

@@ -2,7 +2,7 @@
 
 use omir_core::reference::ResourceType;
 use omird_engine::Encoding;
-use omird_router::{Denial, Denied};
+use omird_router::{Denial, Denied, Exchange, Incoming};
 
 use super::*;
 

@@ -6,7 +6,7 @@ use omird_embedding::{EMBEDDING_URL, Embedder, ModelName};
 use omird_router::{ModelClient, ModelFault, Reached};
 
 use super::*;
-use crate::embedding::TEXT_HASH;
+use crate::model::embedding::TEXT_HASH;
 use crate::names::Sort;
 use crate::state::Memory;
 use crate::store::{Kept, Store};

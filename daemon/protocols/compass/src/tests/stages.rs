@@ -243,16 +243,8 @@ fn meanwhile(rig: &Rig, method: &str, params: &str) -> Box<dyn FnOnce() + Send> 
     let router = Router::new(Facts { most: 1 << 20, ..Facts::default() }, []);
     let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#);
     Box::new(move || {
-        let incoming = Incoming { bytes: body.len(), ..Incoming::default() };
-        let admitted = router.admit(&agent("a1"), &JSONRPC, incoming).unwrap();
-        let message = Message {
-            body: body.into_bytes(),
-            parameters: Vec::new(),
-            request_id: None,
-            trace_id: None,
-            began: Instant::now(),
-        };
-        compass.answer(admitted, message, Box::new(|answer| assert_eq!(answer.status, 200)));
+        let answer = exchanged(&compass, &router, &agent("a1"), &JSONRPC, message(&body, &[]));
+        assert_eq!(answer.status, 200);
     })
 }
 

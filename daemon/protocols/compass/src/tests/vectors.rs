@@ -1,6 +1,7 @@
 //! The thread that has vectors made, and what it leaves to others: memories of clients, time, money and the card.
 
 use std::sync::atomic::Ordering;
+use std::sync::mpsc;
 
 use omird_embedding::{EMBEDDING_URL, Given, Vector};
 use omird_engine::{RequestLimits, Settings as EngineSettings};
@@ -8,7 +9,7 @@ use omird_router::Reached;
 
 use super::meaning::*;
 use super::*;
-use crate::embedding::hash_of;
+use crate::model::embedding::hash_of;
 use crate::names::Sort;
 use crate::similarity::{Vectors, similarities};
 use crate::state::Memory;
@@ -183,7 +184,7 @@ fn a_request_of_too_many_texts_is_halved() {
     // Faster than any rest, so it does not rest between halves.
     let began = Instant::now();
     wait_until("vectors", || all_have_vectors(&rig, &ids));
-    assert!(began.elapsed() < crate::asking::REST);
+    assert!(began.elapsed() < crate::model::server::REST);
     let asked = server.asked.lock().unwrap();
     let sizes: Vec<usize> = asked.iter().map(|(_, texts)| texts.len()).collect();
     assert_eq!(sizes[..4], [32, 16, 8, 4], "{sizes:?}");

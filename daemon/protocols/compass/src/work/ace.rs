@@ -19,20 +19,14 @@ use crate::words::{Format, Word};
 use crate::work::context::{
     BUDGETS, Made, Wish, coherence_of, coverage, critical_facts, line_of_error, or_nothing,
 };
-use crate::work::errors::{log_of, patterns_under, shown_patterns};
+use crate::work::criticality;
+use crate::work::errors::log_of;
+use crate::work::patterns::{patterns_under, shown_patterns};
 use crate::work::shown;
 use crate::work::tasks::current_stage;
 
 /// The share of the way that an intervention moves a relevance.
 const LEARNING: f64 = 0.2;
-/// Interventions, and their mean effectiveness, from which on a memory is critical.
-const OFTEN: u32 = 3;
-const EFFECTIVE: f64 = 0.7;
-/// Tasks that ended well, and uses by them, from which on a memory is critical.
-const SUCCESSES: u32 = 2;
-const SUCCESS_USES: u32 = 5;
-/// Memories that one task makes worth more: each is written.
-const MOST_LEARNT: usize = 16;
 /// Successes that are told, and the newest records of a task among which they are looked for.
 const MOST_SUCCESSES: usize = 10;
 const MOST_LOOKED_AT: usize = 1000;
@@ -223,36 +217,6 @@ fn successes(call: &Call<'_>, task: &Task) -> Result<Vec<Kept<Memory>>, Failure>
     Ok(all)
 }
 
-/// Counts the uses of memories by a task that ends well. One that several such tasks used often is critical from then on.
-pub(crate) fn learn_from_success(
-    call: &Call<'_>,
-    batch: &mut Batch,
-    task: &mut Task,
-) -> Result<(), Failure> {
-    let uses = call.shared.uses.added_to(&task.uses, &task.tenant, &task.task_id);
-    let mut often: Vec<(&String, u32)> = uses.iter().map(|(id, count)| (id, *count)).collect();
-    often.sort_by_key(|(id, count)| (std::cmp::Reverse(*count), *id));
-    for (id, count) in often.into_iter().take(MOST_LEARNT) {
-        let Some(kept) = call.store.get_readable::<Memory>(Sort::Memory, id)? else { continue };
-        if kept.state.agent_id != task.agent_id || kept.state.archived {
-            continue;
-        }
-        let mut state = kept.state.clone();
-        state.successes = state.successes.saturating_add(1);
-        state.success_uses = state.success_uses.saturating_add(count);
-        let is_often = state.successes >= SUCCESSES && state.success_uses >= SUCCESS_USES;
-        if is_often && !state.is_critical && !state.is_decided {
-            state.is_critical = true;
-            state.criticality_reason = Some("frequent_success".to_owned());
-        }
-        let until = kept.record.valid_until.as_ref().map(|until| until.at());
-        let shape = call.store.shape_of_memory(batch, &state, &kept.record.content, until)?;
-        call.store.change(batch, &kept, &state, &shape)?;
-    }
-    task.uses.clear();
-    Ok(())
-}
-
 /// Records how an intervention went, and learns from it.
 pub(crate) fn record_intervention_outcome(call: &mut Call<'_>) -> Result<Map, Failure> {
     let task = call.required_task()?.state;
@@ -371,12 +335,7 @@ fn learned(memory: &Memory, effectiveness: f64) -> Memory {
     state.relevance_score += LEARNING * (effectiveness - state.relevance_score);
     state.interventions += 1;
     state.effectiveness += effectiveness;
-    let mean = state.effectiveness / f64::from(state.interventions);
-    if state.interventions >= OFTEN && mean >= EFFECTIVE && !state.is_critical && !state.is_decided
-    {
-        state.is_critical = true;
-        state.criticality_reason = Some("intervention".to_owned());
-    }
+    criticality::note_interventions(&mut state);
     state
 }
 
@@ -437,41 +396,6 @@ pub(crate) fn get_critical_memories(call: &mut Call<'_>) -> Result<Map, Failure>
     map.insert("memories", Value::Array(shown.collect::<Result<Vec<_>, _>>()?));
     map.insert("total", total);
     Ok(map)
-}
-
-/// Says that a memory is critical, or is not: that stands against the rules from then on.
-pub(crate) fn update_criticality(call: &mut Call<'_>) -> Result<Map, Failure> {
-    let id = call.params.id("memory_id")?;
-    let id = call.params.required("memory_id", id)?.to_owned();
-    let is_critical = call.params.flag("is_critical")?;
-    let is_critical = call.params.required("is_critical", is_critical)?;
-    let reason = call.params.said("reason")?.map(str::to_owned);
-    let reason = if is_critical { Some(call.params.required("reason", reason)?) } else { None };
-    call.params.finish()?;
-    retried(|| {
-        let kept = call.memory(&id)?;
-        let mut state = kept.state.clone();
-        state.is_critical = is_critical;
-        state.criticality_reason.clone_from(&reason);
-        state.is_decided = true;
-        let mut map = Map::new();
-        map.insert("memory_id", id.as_str());
-        map.insert("is_critical", is_critical);
-        if state == kept.state {
-            map.insert("version", kept.version);
-            map.insert("unchanged", true);
-            return Ok(map);
-        }
-        let mut batch = Batch::default();
-        let until = kept.record.valid_until.as_ref().map(|until| until.at());
-        let shape = call.store.shape_of_memory(&mut batch, &state, &kept.record.content, until)?;
-        let name = call.store.change(&mut batch, &kept, &state, &shape)?;
-        let written = call.commit(batch)?;
-        let (version, unchanged) = written.version(&name).unwrap_or((kept.version, false));
-        map.insert("version", version);
-        map.insert("unchanged", unchanged);
-        Ok(map)
-    })
 }
 
 #[cfg(test)]

@@ -1,35 +1,27 @@
-//! The methods of errors: recorded, listed, searched for patterns, and told in a context.
+//! The methods of errors: recorded, listed, and told in a context.
 
 use omir_core::instant::Timestamp;
-use omir_core::model::{ExperienceType, Kind, Label, Tier};
+use omir_core::model::{ExperienceType, Label, Tier};
 use omir_core::reference::Ref;
 use omir_core::value::{Map, Value};
 
 use crate::call::{Call, MOST_RECENT_ERRORS};
 use crate::failure::Failure;
-use crate::names::{self, Sort};
-use crate::patterns::{self, Repeated};
+use crate::names::Sort;
 use crate::signals::{Signal, SignalType};
-use crate::state::{ErrorPattern, ErrorRecord, Memory, Task};
+use crate::state::{ErrorRecord, Memory, Task};
 use crate::store::{Batch, Kept, Search, Shape, Store, retried};
-use crate::words::{ErrorType, PatternType, StageType};
+use crate::words::{ErrorType, StageType};
 use crate::work::context::{Made, Wish, made, or_nothing};
-use crate::work::retrieve::contradict;
+use crate::work::criticality::prevent;
+use crate::work::patterns::{Scope, patterns_under, shown_patterns};
 use crate::work::shown;
 use crate::work::tasks::errors_of_stage;
 
 /// Errors that a task tells of by itself.
 const MOST_LOGGED: usize = 10;
-/// Errors among which patterns are looked for, and of which a type is looked for, at most.
-const MOST_EXAMINED: usize = 1000;
+/// Errors of which a type is looked for, at most.
 const MOST_LISTED: usize = 10_000;
-/// Errors that a pattern names, and those of one type that are a pattern if nobody says otherwise.
-const MOST_NAMED: usize = 64;
-pub(crate) const LEAST_OFTEN: usize = 3;
-/// Memories of an error, words of each, and memories with such words, that are compared.
-const MOST_LINKED: usize = 5;
-const MOST_WORDS: usize = 50;
-const MOST_COMPARED: usize = 20;
 /// The share of errors that is told to whoever watches the agents, and the memories from which on it is one.
 const ERROR_RATE: f64 = 0.30;
 const LEAST_MEMORIES: usize = 5;
@@ -105,7 +97,7 @@ pub(crate) fn record_error(call: &mut Call<'_>) -> Result<Map, Failure> {
     let is_repeated = first.is_some();
     let error = first.unwrap_or(error);
     if !is_repeated {
-        call.watch.look_at(call.store.tenant(), &task.task_id);
+        call.patterns.look_at(call.store.tenant(), &task.task_id);
     }
     // The error is stored by now: an answer of failure would have it recorded twice.
     let signal = signal(call, &task, &error, about, now).unwrap_or_else(|failure| {
@@ -144,56 +136,6 @@ fn says_same(
         again.recorded_at.clone_from(&known.recorded_at);
     }
     again == *known
-}
-
-/// Makes those memories critical that contradict one which a severe error is linked to: they would have prevented it.
-fn prevent(
-    call: &Call<'_>,
-    batch: &mut Batch,
-    task: &Task,
-    error: &ErrorRecord,
-) -> Result<(), Failure> {
-    let handle = call.store.name(Sort::TaskHandle, &task.task_id)?;
-    let mut changed: Vec<String> = Vec::new();
-    for id in error.memory_ids.iter().take(MOST_LINKED) {
-        let Some(linked) = call.store.get_readable::<Memory>(Sort::Memory, id)? else { continue };
-        let content = linked.record.content.as_str();
-        let words: Vec<&str> = content.split_whitespace().take(MOST_WORDS).collect();
-        let search = Search {
-            text: Some(words.join(" ")),
-            newest: false,
-            most: Some(MOST_COMPARED),
-            ..Search::of(handle.clone())
-        };
-        for found in call.store.find::<Memory>(&search)? {
-            let other = &found;
-            let is_open = !other.state.is_critical && !other.state.is_decided;
-            let id = &other.state.memory_id;
-            if !is_open || changed.contains(id) || !contradict(content, &other.record.content) {
-                continue;
-            }
-            if make_critical(&call.store, batch, id)? {
-                changed.push(id.clone());
-            }
-        }
-    }
-    Ok(())
-}
-
-/// Adds to a write that a memory prevents errors, unless it is critical anyway or a caller has said otherwise.
-fn make_critical(store: &Store, batch: &mut Batch, id: &str) -> Result<bool, Failure> {
-    let Some(kept) = store.get_readable::<Memory>(Sort::Memory, id)? else { return Ok(false) };
-    // Two patterns may name one memory.
-    if kept.state.is_critical || kept.state.is_decided || batch.writes_memory(id) {
-        return Ok(false);
-    }
-    let mut state = kept.state.clone();
-    state.is_critical = true;
-    state.criticality_reason = Some("error_prevention".to_owned());
-    let until = kept.record.valid_until.as_ref().map(|until| until.at());
-    let shape = store.shape_of_memory(batch, &state, &kept.record.content, until)?;
-    store.change(batch, &kept, &state, &shape)?;
-    Ok(true)
 }
 
 fn shape_of_error(
@@ -254,248 +196,9 @@ fn signal(
     Ok(None)
 }
 
-/// The errors that a question is about: those of a task, or of an agent.
-pub(crate) struct Scope {
-    agent: String,
-    task: Option<Task>,
-    handle: Ref,
-}
-
-impl Scope {
-    /// Returns the errors of a task.
-    pub(crate) fn of_task(store: &Store, task: Task) -> Result<Self, Failure> {
-        let handle = store.name(Sort::TaskHandle, &task.task_id)?;
-        Ok(Self { agent: task.agent_id.clone(), task: Some(task), handle })
-    }
-}
-
-fn scope(call: &mut Call<'_>) -> Result<Scope, Failure> {
-    let by_task = call.params.states("task_id") && !call.params.states("agent_id");
-    let agent = if by_task { None } else { Some(call.take_agent()?) };
-    let task = call.take_task(agent.as_deref())?.map(|kept| kept.state);
-    call.params.id("agent_id")?;
-    let agent = agent.or(task.as_ref().map(|task| task.agent_id.clone()));
-    let agent = call.params.required("task_id", agent)?;
-    let handle = match &task {
-        Some(task) => call.store.name(Sort::TaskHandle, &task.task_id)?,
-        None => call.store.name(Sort::Agent, &agent)?,
-    };
-    Ok(Scope { agent, task, handle })
-}
-
-/// Returns the patterns under a handle, those that were seen last first.
-pub(crate) fn patterns_under(
-    call: &Call<'_>,
-    handle: &Ref,
-) -> Result<Vec<Kept<ErrorPattern>>, Failure> {
-    let search = Search { experience: vec![ExperienceType::Pattern], ..Search::of(handle.clone()) };
-    let mut all = call.store.find::<ErrorPattern>(&search)?;
-    all.sort_by_key(|kept| std::cmp::Reverse(Timestamp::parse(&kept.state.last_seen).ok()));
-    Ok(all)
-}
-
-/// Looks for patterns among errors, and keeps them.
-pub(crate) fn detect_error_patterns(call: &mut Call<'_>) -> Result<Map, Failure> {
-    let scope = scope(call)?;
-    let params = &mut call.params;
-    let lookback = params.count("lookback_stages", 1, 1000)?;
-    let lookback = lookback.unwrap_or(call.settings.error_history_lookback_stages);
-    let least = call.params.count("min_count", 2, 1000)?.unwrap_or(LEAST_OFTEN);
-    let wanted: Vec<PatternType> = call.params.words("pattern_types")?;
-    call.params.finish()?;
-    let look = Look { lookback, least, wanted: &wanted, grown: 1.0 };
-    let found = retried(|| {
-        let mut found = look.among(&call.store, &scope)?;
-        if !found.batch.is_empty() {
-            call.commit(std::mem::take(&mut found.batch))?;
-        }
-        Ok(found)
-    })?;
-    let (now, _) = call.store.now();
-    for signal in found.signals(&call.store, &scope, least, now)? {
-        call.shared.announcer.tell(&signal);
-    }
-    let shown = found.patterns.iter().map(|pattern| shown::pattern(pattern).map(Value::Object));
-    let mut map = Map::new();
-    map.insert("patterns", Value::Array(shown.collect::<Result<Vec<_>, _>>()?));
-    map.insert("errors_examined", found.examined);
-    Ok(map)
-}
-
-/// A look for patterns.
-pub(crate) struct Look<'w> {
-    /// Stages of a task whose errors count, the current one included.
-    pub(crate) lookback: usize,
-    /// Errors of one type from which on they are a pattern.
-    pub(crate) least: usize,
-    /// Types of patterns; empty for all.
-    pub(crate) wanted: &'w [PatternType],
-    /// A known pattern is written again once it has so many times the errors.
-    pub(crate) grown: f64,
-}
-
-/// The patterns that were found, and the write that keeps them.
-pub(crate) struct Patterns {
-    patterns: Vec<ErrorPattern>,
-    /// Those that nobody knew.
-    new: Vec<String>,
-    examined: usize,
-    pub(crate) batch: Batch,
-}
-
-impl Patterns {
-    /// Returns the signals that tell of new patterns. Of an agent's patterns beyond one task there are none: a signal's key is
-    /// that of a task.
-    pub(crate) fn signals(
-        &self,
-        store: &Store,
-        scope: &Scope,
-        least: usize,
-        now: Timestamp,
-    ) -> Result<Vec<Signal>, Failure> {
-        let Some(task) = &scope.task else { return Ok(Vec::new()) };
-        let new = self.patterns.iter().filter(|pattern| self.new.contains(&pattern.pattern_id));
-        let signal = |pattern: &ErrorPattern| {
-            Ok(Signal {
-                signal_type: SignalType::Pattern,
-                value: pattern.count as f64,
-                threshold: least as f64,
-                task_id: task.task_id.clone(),
-                agent_id: task.agent_id.clone(),
-                at: Store::stamp(now),
-                task: store.name(Sort::Task, &task.task_id)?,
-                about: store.name(Sort::Pattern, &pattern.pattern_id)?,
-            })
-        };
-        new.map(signal).collect()
-    }
-}
-
-impl Look<'_> {
-    /// Looks among the newest errors.
-    pub(crate) fn among(&self, store: &Store, scope: &Scope) -> Result<Patterns, Failure> {
-        let mut errors = match &scope.task {
-            Some(task) => store.recent_errors(task, self.lookback, MOST_EXAMINED)?,
-            None => {
-                let search = Search { most: Some(MOST_EXAMINED), ..of_errors(&scope.handle) };
-                store.find(&search)?
-            }
-        };
-        errors.reverse();
-        let states: Vec<&ErrorRecord> = errors.iter().map(|kept| &kept.state).collect();
-        let examined = states.len();
-        let mut found =
-            Patterns { patterns: Vec::new(), new: Vec::new(), examined, batch: Batch::default() };
-        for repeated in patterns::patterns(&states, self.least, self.wanted) {
-            self.keep(store, &mut found, scope, &repeated, &states)?;
-        }
-        Ok(found)
-    }
-
-    /// Adds a pattern to the write: a known one is updated, and nothing is written where it says nothing new.
-    fn keep(
-        &self,
-        store: &Store,
-        found: &mut Patterns,
-        scope: &Scope,
-        repeated: &Repeated,
-        errors: &[&ErrorRecord],
-    ) -> Result<(), Failure> {
-        let batch = &mut found.batch;
-        let task_id = scope.task.as_ref().map(|task| task.task_id.clone());
-        // The same pattern of the same errors has one id, so that two that look at once keep one.
-        let whose = task_id.clone().unwrap_or_default();
-        let identity = format!("{}\0{whose}\0{}", scope.agent, repeated.identity());
-        let id = names::derived_id(store.tenant(), &identity);
-        let times: Vec<&str> = errors
-            .iter()
-            .filter(|error| repeated.error_ids.contains(&error.error_id))
-            .map(|error| error.recorded_at.as_str())
-            .collect();
-        let known = store.get::<ErrorPattern>(Sort::Pattern, &id)?;
-        let first = known.as_ref().map(|kept| kept.state.first_seen.clone());
-        let prevention = match &repeated.recovery {
-            Some(recovery) => recovery.clone(),
-            None => match corrected(store, &repeated.error_ids)? {
-                Some(memory) => {
-                    make_critical(store, batch, &memory.memory_id)?;
-                    memory.summary
-                }
-                None => String::new(),
-            },
-        };
-        // The newest: of an error that comes all day a record would grow without end.
-        let over = repeated.error_ids.len().saturating_sub(MOST_NAMED);
-        let pattern = ErrorPattern {
-            tenant: store.tenant().to_owned(),
-            pattern_id: id,
-            agent_id: scope.agent.clone(),
-            task_id: task_id.clone(),
-            pattern_type: repeated.pattern_type,
-            error_types: repeated.error_types.clone(),
-            error_ids: repeated.error_ids[over..].to_vec(),
-            count: repeated.error_ids.len() as u64,
-            confidence: repeated.confidence(),
-            description: repeated.description.clone(),
-            prevention_strategy: prevention,
-            first_seen: first.or(times.first().map(|at| (*at).to_owned())).unwrap_or_default(),
-            last_seen: times.last().map(|at| (*at).to_owned()).unwrap_or_default(),
-        };
-        let handles = store.add_owners(batch, &pattern.agent_id, task_id.as_deref())?;
-        let says = |text: &String| !text.is_empty();
-        let texts = [
-            Some(&pattern.description),
-            Some(&pattern.prevention_strategy).filter(|text| says(text)),
-        ];
-        let content: Vec<&str> = texts.into_iter().flatten().map(String::as_str).collect();
-        let shape = Shape {
-            content: content.join("\n"),
-            kind: Some(Kind::Learning),
-            experience_type: Some(ExperienceType::Pattern),
-            tier: Some(Tier::Longterm),
-            importance: Some(pattern.confidence),
-            anchored: true,
-            entities: handles,
-            external_id: Some(format!("compass:{}", pattern.pattern_id)),
-            ..Shape::default()
-        };
-        let has_grown = |kept: &Kept<ErrorPattern>| {
-            pattern.count as f64 >= kept.state.count as f64 * self.grown
-                || pattern.prevention_strategy != kept.state.prevention_strategy
-        };
-        match known {
-            Some(kept) if kept.state == pattern || !has_grown(&kept) => {}
-            Some(kept) => drop(store.change(batch, &kept, &pattern, &shape)?),
-            None => {
-                store.add(batch, Sort::Pattern, &pattern, &shape)?;
-                found.new.push(pattern.pattern_id.clone());
-            }
-        }
-        found.patterns.push(pattern);
-        Ok(())
-    }
-}
-
-/// Returns what corrected the newest of these errors that was corrected.
-fn corrected(store: &Store, errors: &[String]) -> Result<Option<Memory>, Failure> {
-    for error in errors.iter().rev().take(MOST_NAMED) {
-        let found = store.all::<Memory>(store.name(Sort::Correction, error)?)?;
-        let mut found = found.into_iter().map(|kept| kept.state);
-        if let Some(newest) = found.find(|memory| memory.success != Some(false)) {
-            return Ok(Some(newest));
-        }
-    }
-    Ok(None)
-}
-
-/// Returns a search for the errors under a handle, newest first.
-fn of_errors(handle: &Ref) -> Search {
-    Search { experience: vec![ExperienceType::Error], ..Search::of(handle.clone()) }
-}
-
 /// Lists errors, newest first.
 pub(crate) fn get_error_history(call: &mut Call<'_>) -> Result<Map, Failure> {
-    let scope = scope(call)?;
+    let scope = Scope::asked(call)?;
     let params = &mut call.params;
     let limit = params.count("limit", 1, 1000)?.unwrap_or(20);
     let stages: Vec<StageType> = params.words("stage_types")?;
@@ -508,7 +211,7 @@ pub(crate) fn get_error_history(call: &mut Call<'_>) -> Result<Map, Failure> {
         // The severity is the importance of the record.
         min_importance: (least > 0.0).then_some(least),
         most: Some(if by_type { MOST_LISTED } else { limit }),
-        ..of_errors(&scope.handle)
+        ..scope.errors()
     };
     let (mut errors, counted) = call.store.find_counted::<ErrorRecord>(&search)?;
     errors.retain(|kept| {
@@ -530,11 +233,6 @@ pub(crate) fn get_error_history(call: &mut Call<'_>) -> Result<Map, Failure> {
 
 fn shown_errors(errors: &[Kept<ErrorRecord>]) -> Result<Value, Failure> {
     let shown = errors.iter().map(|kept| shown::error(&kept.state).map(Value::Object));
-    Ok(Value::Array(shown.collect::<Result<Vec<_>, _>>()?))
-}
-
-pub(crate) fn shown_patterns(patterns: &[Kept<ErrorPattern>]) -> Result<Value, Failure> {
-    let shown = patterns.iter().map(|kept| shown::pattern(&kept.state).map(Value::Object));
     Ok(Value::Array(shown.collect::<Result<Vec<_>, _>>()?))
 }
 

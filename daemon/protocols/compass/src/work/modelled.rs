@@ -1,10 +1,11 @@
 //! A model's summary in the place of an extracted one: asked for, paid for, judged.
 
-use crate::asking::Patience;
 use crate::call::Call;
 use crate::compress::{Compressed, Source};
 use crate::failure::Failure;
-use crate::model::{Question, Wish, judged};
+use crate::model::Wish;
+use crate::model::server::Patience;
+use crate::model::summary::{Question, judged};
 use crate::money::dollars;
 use crate::paying::{self, For, NoAnswer, Paid};
 use crate::state::Task;

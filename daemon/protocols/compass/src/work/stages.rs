@@ -12,10 +12,11 @@ use crate::state::{Stage, Task};
 use crate::store::{Batch, Kept, retried};
 use crate::words::{StageType, TaskStatus, Word};
 use crate::work::context::{Made, Wish, critical_facts, facts_of_stage, or_nothing};
+use crate::work::detection::{errors_lately, last_actions};
 use crate::work::modelled::take_wish;
 use crate::work::retrieve::{self, Wanted};
 use crate::work::shown;
-use crate::work::store::{LONGEST_CONTENT, errors_lately, last_actions};
+use crate::work::store::LONGEST_CONTENT;
 use crate::work::tasks::{Completion, Course, current_stage, memories_of_stage};
 
 /// The newest records of a stage among which such memories are looked for.
@@ -148,7 +149,7 @@ pub(crate) fn complete_stage(call: &mut Call<'_>) -> Result<Map, Failure> {
         let next_id = match status {
             Some(status) => {
                 if status == TaskStatus::Completed {
-                    super::ace::learn_from_success(call, &mut batch, &mut course.task)?;
+                    super::criticality::learn_from_success(call, &mut batch, &mut course.task)?;
                 }
                 course.task.status = status;
                 None

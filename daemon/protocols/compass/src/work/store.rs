@@ -15,22 +15,18 @@ use crate::compress::LANGUAGE;
 use crate::failure::Failure;
 use crate::names::Sort;
 use crate::params::Params;
-use crate::stages::{self, Signal};
-use crate::state::{ErrorRecord, Memory, Task};
-use crate::store::{Batch, Kept, Search, Store, retried};
+use crate::state::{Memory, Task};
+use crate::store::{Batch, Store, retried};
 use crate::words::{MemoryType, StageType, Word};
+use crate::work::criticality::{Stated, criticise};
+use crate::work::detection::place;
 use crate::work::prune;
 use crate::work::tasks::Course;
 
-/// Memories before one that are looked at for their actions: results of tools stand between them.
-const LOOKED_AT: usize = 12;
 /// Most bytes of a content.
 pub(crate) const LONGEST_CONTENT: usize = 256 << 10;
 /// Tokens of a memory's own summary.
 const SUMMARY_TOKENS: usize = 64;
-/// Severe errors of a task, and memories linked to them, that a new memory is compared with.
-const MOST_SEVERE: usize = 10;
-const MOST_LINKED: usize = 20;
 /// Keywords of a memory, and facts.
 const MOST_KEYWORDS: usize = 10;
 const MOST_FACTS: usize = 64;
@@ -209,11 +205,12 @@ fn put(call: &mut Call<'_>, wanted: &Wanted) -> Result<Map, Failure> {
     let mut course = None;
     if let Some(id) = &wanted.task_id {
         let mut opened = course_of(call, id, wanted, now)?;
-        transition = place(call, &mut batch, &mut opened, &mut memory, wanted, now)?;
+        transition = place(call, &mut batch, &mut opened, &mut memory, &wanted.content, now)?;
         course = Some(opened);
     }
     let task = course.as_ref().map(|course| &course.task);
-    criticise(call, &mut memory, wanted, task)?;
+    let stated = Stated { is_critical: wanted.is_critical, reason: wanted.reason.as_deref() };
+    criticise(call, &mut memory, &wanted.content, &stated, task)?;
     let valid_until = valid_until(call, memory.memory_type, now);
     let mut shape =
         call.store.shape_of_memory(&mut batch, &memory, &wanted.content, valid_until)?;
@@ -344,62 +341,6 @@ pub(crate) fn summary(content: &str, counter: Counter) -> String {
     short
 }
 
-/// Decides if a memory is critical: the caller's word, else the rules.
-fn criticise(
-    call: &Call<'_>,
-    memory: &mut Memory,
-    wanted: &Wanted,
-    task: Option<&Task>,
-) -> Result<(), Failure> {
-    let corrected = match &wanted.corrects {
-        Some(error) => Some(the_error(call, error, &wanted.agent)?),
-        None => None,
-    };
-    let reason = match wanted.is_critical {
-        Some(true) => Some(wanted.reason.clone().unwrap_or_else(|| "manual".to_owned())),
-        Some(false) => None,
-        None => {
-            by_rule(call, memory, &wanted.content, corrected.is_some(), task)?.map(str::to_owned)
-        }
-    };
-    memory.is_critical = reason.is_some();
-    memory.criticality_reason = reason;
-    Ok(())
-}
-
-fn the_error(call: &Call<'_>, id: &str, agent: &str) -> Result<Kept<ErrorRecord>, Failure> {
-    let error = call.store.get::<ErrorRecord>(Sort::Error, id)?;
-    let own = error.filter(|error| error.state.agent_id == agent);
-    own.ok_or_else(|| Failure::not_found("error", id))
-}
-
-/// Returns the rule by which a new memory is critical.
-fn by_rule(
-    call: &Call<'_>,
-    memory: &Memory,
-    content: &str,
-    is_correction: bool,
-    task: Option<&Task>,
-) -> Result<Option<&'static str>, Failure> {
-    if !omird_text::critical_facts(content).is_empty() {
-        return Ok(Some("constraint"));
-    }
-    if is_correction && memory.success != Some(false) {
-        return Ok(Some("error_recovery"));
-    }
-    let Some(task) = task else { return Ok(None) };
-    let threshold = Some(call.settings.error_severity_threshold);
-    let severe = call.store.errors_of(task, MOST_SEVERE, threshold)?;
-    for id in severe.iter().flat_map(|error| &error.state.memory_ids).take(MOST_LINKED) {
-        if let Some(linked) = call.store.get_readable::<Memory>(Sort::Memory, id)?
-            && super::retrieve::contradict(&linked.record.content, content)
-        {
-            return Ok(Some("error_prevention"));
-        }
-    }
-    Ok(None)
-}
-
 /// Returns the task that a memory belongs to, opened if there is none.
 fn course_of(
     call: &Call<'_>,
@@ -431,85 +372,4 @@ fn course_of(
         }
     }
     Ok(course)
-}
-
-/// Finds the stage that a memory belongs to, and moves the task on if a signal says so.
-fn place(
-    call: &Call<'_>,
-    batch: &mut Batch,
-    course: &mut Course,
-    memory: &mut Memory,
-    wanted: &Wanted,
-    now: Timestamp,
-) -> Result<Option<(StageType, StageType)>, Failure> {
-    let marker = stages::marker(wanted.stage_type, &wanted.content);
-    let current = course.task.current().map(|note| (note.stage_id.clone(), note.stage_type));
-    let Some((id, stage_type)) = current else {
-        let first = marker.map_or(StageType::Planning, |signal| signal.stage_type);
-        memory.stage_id = Some(course.begin(call, batch, first, now)?);
-        memory.stage_type = Some(first);
-        return Ok(None);
-    };
-    memory.stage_id = Some(id.clone());
-    memory.stage_type = Some(stage_type);
-    if !call.settings.stage_detection_enabled || !call.settings.stage_auto_transition {
-        return Ok(None);
-    }
-    let mut signals: Vec<Signal> = marker.into_iter().collect();
-    if signals.is_empty() {
-        if !wanted.actions.is_empty() {
-            // An agent that reports each action by itself is understood as well.
-            let before = last_actions(call, &id, LOOKED_AT)?;
-            let actions = before.iter().chain(&wanted.actions).map(String::as_str);
-            signals.extend(stages::acted(actions));
-        }
-        signals.extend(errors_lately(call, &course.task)?);
-    }
-    let Some(signal) = stages::decided(&signals, stage_type) else { return Ok(None) };
-    memory.stage_id = Some(course.move_on(call, batch, signal.stage_type, now)?);
-    memory.stage_type = Some(signal.stage_type);
-    Ok(Some((stage_type, signal.stage_type)))
-}
-
-/// Returns the actions of the last `most` memories of a stage, as many as decide about the next, oldest first.
-pub(crate) fn last_actions(
-    call: &Call<'_>,
-    stage_id: &str,
-    most: usize,
-) -> Result<Vec<String>, Failure> {
-    let search =
-        Search { most: Some(most), ..Search::of(call.store.name(Sort::StageHandle, stage_id)?) };
-    let memories = call.store.find::<Memory>(&search)?;
-    let newest = memories.into_iter().flat_map(|found| found.state.actions.into_iter().rev());
-    let mut last: Vec<String> = newest.take(stages::RECENT_ACTIONS).collect();
-    last.reverse();
-    Ok(last)
-}
-
-/// Returns the signal of errors among the last memories of the current stage. It looks at a handful of records, however many
-/// there are.
-pub(crate) fn errors_lately(call: &Call<'_>, task: &Task) -> Result<Option<Signal>, Failure> {
-    let Some(note) = task.current().filter(|note| note.stage_type == StageType::Execution) else {
-        return Ok(None);
-    };
-    let errors = call.store.errors_of(task, stages::RECENT_MEMORIES, None)?;
-    let of_stage =
-        |error: &&Kept<ErrorRecord>| error.state.stage_id.as_deref() == Some(&*note.stage_id);
-    let errors =
-        errors.iter().filter(of_stage).map(|error| (error.state.recorded_at.as_str(), true));
-    let mut times: Vec<(&str, bool)> = errors.collect();
-    if times.is_empty() {
-        return Ok(None);
-    }
-    // Errors are memories too: of the newest of both, how many are errors.
-    let newest = Search {
-        most: Some(2 * stages::RECENT_MEMORIES),
-        ..Search::of(call.store.name(Sort::StageHandle, &note.stage_id)?)
-    };
-    let memories = call.store.find::<Memory>(&newest)?;
-    times.extend(memories.iter().map(|found| (found.state.timestamp.as_str(), false)));
-    times.sort_by_key(|(at, _)| std::cmp::Reverse(Timestamp::parse(at).ok()));
-    let count =
-        times.iter().take(stages::RECENT_MEMORIES).filter(|(_, is_error)| *is_error).count();
-    Ok(stages::erred(note.stage_type, count))
 }

@@ -2,10 +2,10 @@
 
 use std::time::Instant;
 
-use crate::asking::Patience;
 use crate::call::Call;
-use crate::embedding::{Maker, Texts, hash_of};
 use crate::model::Similarity;
+use crate::model::embedding::{Maker, Texts, hash_of};
+use crate::model::server::Patience;
 use crate::paying::{self, For, NoAnswer, Paid};
 use crate::state::Task;
 use crate::store::Understood;

@@ -9,6 +9,7 @@ use crate::params::Params;
 use crate::state::Memory;
 use crate::store::{Batch, retried};
 use crate::words::MemoryType;
+use crate::work::criticality::note_constraint;
 use crate::work::store::{LONGEST_CONTENT, stage_map, summary, valid_until};
 
 /// Changes a memory, if it has the version that the caller has seen.
@@ -115,14 +116,8 @@ impl Changes {
         if self.success.is_some() {
             state.success = self.success;
         }
-        // A constraint that is said later is critical too, unless a caller has decided.
-        if is_other
-            && !state.is_decided
-            && !state.is_critical
-            && !omird_text::critical_facts(content).is_empty()
-        {
-            state.is_critical = true;
-            state.criticality_reason = Some("constraint".to_owned());
+        if is_other {
+            note_constraint(state, content);
         }
     }
 }

@@ -171,14 +171,14 @@ fn a_deadline_that_passes_leaves_what_was_found() {
     }
     let tenant = crate::ids::Tenant::new("default");
     let search = |deadline| Search { tenant: &tenant, domain: None, place: None, deadline };
-    let service = &rig.experiences.0;
-    let found = search(Instant::now()).run(service, About::Intent("dock")).unwrap();
+    let shared = &rig.experiences.0;
+    let found = search(Instant::now()).run(shared, About::Intent("dock")).unwrap();
     assert_eq!((found.candidates.len(), found.is_partial), (0, true));
     // The task itself is looked at first, and what is like it is not any more.
-    let found = search(Instant::now()).run(service, About::Task("t-3")).unwrap();
+    let found = search(Instant::now()).run(shared, About::Task("t-3")).unwrap();
     assert_eq!((found.candidates.len(), found.is_partial), (1, true));
     let later = Instant::now() + Duration::from_secs(60);
-    let found = search(later).run(service, About::Task("t-3")).unwrap();
+    let found = search(later).run(shared, About::Task("t-3")).unwrap();
     assert_eq!((found.candidates.len(), found.is_partial), (30, false));
 }
 
@@ -236,7 +236,7 @@ fn what_an_answer_rests_on_counts_as_used() {
     let count = |task: &str| {
         let target = crate::ids::Tenant::new("default").experience(task);
         let bytes = rig.engine.get(&target).unwrap().unwrap();
-        let resource = crate::service::decoded(&bytes).unwrap();
+        let resource = crate::shared::decoded(&bytes).unwrap();
         resource.pointer("/decay/accessCount").and_then(omir_core::value::Value::as_u64)
     };
     assert_eq!((count("t-1"), count("t-2")), (Some(1), None));

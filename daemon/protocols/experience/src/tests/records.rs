@@ -7,7 +7,7 @@ use omird_engine::{Change, Query};
 use serde_json::json as js;
 
 use crate::testing::{Rig, caller, message, record, with};
-use crate::{EXPERIENCE, HEALTH, RECORD, SCHEMA};
+use crate::{FETCH, HEALTH, RECORD, SCHEMA};
 
 fn target(task: &str) -> Ref {
     crate::ids::Tenant::new("default").experience(task)
@@ -29,8 +29,7 @@ fn a_record_is_stored_and_told_of_in_the_words_of_the_contract() {
     let second = rig.record(&record("t-2"));
     assert_eq!(second.body["metadata"]["related_experiences"], js!(["exp_672fd682598d"]));
 
-    let stored =
-        crate::service::decoded(&rig.engine.get(&target("t-1")).unwrap().unwrap()).unwrap();
+    let stored = crate::shared::decoded(&rig.engine.get(&target("t-1")).unwrap().unwrap()).unwrap();
     let text = |pointer: &str| stored.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
     assert_eq!(text("/content").unwrap(), "Dock at station 2\nDock the robot\ndocked");
     assert_eq!(text("/experienceType").unwrap(), "task");
@@ -71,8 +70,7 @@ fn the_same_again_is_a_replay_and_another_is_a_conflict() {
     let failed = with(with(record("t-1"), "/result/success", false), "/request_id", "r2");
     let told = update(&failed);
     assert_eq!((told.status, &told.body["status"]), (200, &js!("updated")));
-    let stored =
-        crate::service::decoded(&rig.engine.get(&target("t-1")).unwrap().unwrap()).unwrap();
+    let stored = crate::shared::decoded(&rig.engine.get(&target("t-1")).unwrap().unwrap()).unwrap();
     assert_eq!(stored.get("version").and_then(Value::as_u64), Some(2));
     assert_eq!(stored.get("experienceType").and_then(Value::as_str), Some("error"));
     assert_eq!(stored.get("createdAt").and_then(Value::as_str), Some("2026-06-01T00:00:00Z"));
@@ -135,8 +133,7 @@ fn of_twenty_at_once_one_is_recorded() {
             rig.begin(&RECORD, &caller(None), message(&json::to_string(&value), &[]))
         })
         .collect();
-    let mut statuses: Vec<u16> =
-        waiting.iter().map(|told| told.recv().expect("it is answered").status).collect();
+    let mut statuses: Vec<u16> = waiting.into_iter().map(|told| told().status).collect();
     statuses.sort_unstable();
     assert_eq!((statuses[0], statuses[1], statuses[19]), (200, 409, 409));
 
@@ -145,7 +142,7 @@ fn of_twenty_at_once_one_is_recorded() {
     let ask = || rig.begin(&RECORD, &caller(None), message(&body, &[]));
     let waiting: Vec<_> = std::iter::repeat_with(ask).take(20).collect();
     for told in waiting {
-        let told = told.recv().unwrap();
+        let told = told();
         assert_eq!((told.status, &told.body["status"]), (200, &js!("recorded")));
     }
     // Updates at once are all made, one after the other.
@@ -157,7 +154,7 @@ fn of_twenty_at_once_one_is_recorded() {
         })
         .collect();
     for told in waiting {
-        assert_eq!(told.recv().unwrap().body["status"], "updated");
+        assert_eq!(told().body["status"], "updated");
     }
     let (_, version) = rig.engine.get_versioned(&target("t-2")).unwrap().unwrap();
     assert_eq!(version, 9);
@@ -169,7 +166,7 @@ fn an_experience_is_fetched_by_either_name() {
     rig.record(&record("t-1"));
     rig.record(&record("t-2"));
     let fetch = |rig: &Rig, name: &str, tenant| {
-        rig.ask(&EXPERIENCE, &caller(tenant), message("", &[("task_id", name)]))
+        rig.ask(&FETCH, &caller(tenant), message("", &[("task_id", name)]))
     };
     let told = fetch(&rig, "t-1", None);
     assert_eq!(
@@ -239,7 +236,7 @@ fn health_and_schemas_are_for_everybody() {
 fn rates_are_told_and_kept() {
     let rig = Rig::new();
     let keyed = omird_router::Caller { has_token: true, ..caller(None) };
-    let ask = || rig.ask(&EXPERIENCE, &keyed, message("", &[("task_id", "none")]));
+    let ask = || rig.ask(&FETCH, &keyed, message("", &[("task_id", "none")]));
     let left = |told: &crate::testing::Received| -> u32 {
         told.header("X-RateLimit-Remaining").unwrap().parse().unwrap()
     };
@@ -277,5 +274,5 @@ fn what_a_transport_refuses_is_told_in_the_form_of_the_contract() {
     assert_eq!(refuse(&crate::HINTS, 500, Code::Internal).body["error"]["code"], "SYSTEM_ERROR");
     let busy = refuse(&RECORD, 503, Code::Busy);
     assert!(busy.body["code"] == "BUSY" && busy.retry_after.is_some());
-    assert_eq!(refuse(&EXPERIENCE, 500, Code::Internal).body["code"], "INTERNAL");
+    assert_eq!(refuse(&FETCH, 500, Code::Internal).body["code"], "INTERNAL");
 }

@@ -1,13 +1,17 @@
 //! The protocol over an engine on a folder, and those who ask it.
 
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
 
 use omir_core::decode::Limits;
+use omir_core::json;
+use omir_core::value::Value;
+use omird_engine::Engine;
 use omird_engine::testing::{ByHand as _, lose, parts};
-use omird_router::testing::{Facts, somebody};
-use omird_router::{Caller, Denial, Incoming, Method, Router};
+use omird_router::testing::{Facts, exchanged, message, somebody};
+use omird_router::{Caller, Message, Method, Response, Router};
 
-use super::super::*;
+use crate::{ACTOR, AUTHORITY, GET, Keys, Manifesto, ManifestoSettings, PUT, SELECT, methods};
 
 pub(super) struct Bench {
     pub(super) manifesto: Manifesto,
@@ -51,26 +55,9 @@ impl Bench {
         parameters: &[(&str, &str)],
         request_id: Option<&str>,
     ) -> Response {
-        let incoming = Incoming { bytes: body.len(), ..Incoming::default() };
         let request_id = request_id.map(str::to_owned);
-        let admitted = match self.router.admit(caller, method, incoming) {
-            Ok(admitted) => admitted,
-            Err(refusal) => {
-                let why = Denial::Refusal(refusal);
-                return self.manifesto.refuse(&Denied { method, why, request_id, rate: None });
-            }
-        };
-        let parameters = parameters.iter().map(|(name, value)| ((*name).into(), (*value).into()));
-        let message = Message {
-            body: body.as_bytes().to_vec(),
-            parameters: parameters.collect(),
-            request_id,
-            trace_id: None,
-            began: Instant::now(),
-        };
-        let (tell, told) = crossbeam_channel::bounded(1);
-        self.manifesto.answer(admitted, message, Box::new(move |answer| drop(tell.send(answer))));
-        told.recv_timeout(Duration::from_secs(60)).unwrap()
+        let message = Message { request_id, ..message(body, parameters) };
+        exchanged(&self.manifesto, &self.router, caller, method, message)
     }
 
     pub(super) fn ask(
@@ -144,7 +131,7 @@ pub(super) fn ids(selection: &Value) -> Vec<&str> {
 }
 
 pub(super) fn is_as_its_schema_says(name: &str, answer: &Value) {
-    let schemas = json::to_string(&Value::Object(about::schemas("#/$defs/")));
+    let schemas = json::to_string(&Value::Object(methods::schemas("#/$defs/")));
     let schema = format!(r##"{{"$ref":"#/$defs/{name}","$defs":{schemas}}}"##);
     let validator = jsonschema::draft202012::new(&serde_json::from_str(&schema).unwrap()).unwrap();
     let answer = serde_json::from_str(&json::to_string(answer)).unwrap();

@@ -2,6 +2,7 @@
 
 use omir_core::manifesto::SelectionRequest;
 use omir_core::reference::ResourceType;
+use omir_core::value::Value;
 use omird_engine::{Change, Query};
 
 use super::bench::{Bench, actor, ids, value};

@@ -2,6 +2,8 @@
 
 use std::thread;
 
+use omir_core::json;
+use omir_core::value::Value;
 use omird_engine::{Change, Query};
 use omird_router::testing::somebody;
 use omird_router::{Caller, Scope};

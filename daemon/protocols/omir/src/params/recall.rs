@@ -9,6 +9,7 @@ use std::str::FromStr;
 use omir_core::geo::GeoPoint;
 use omir_core::instant::Timestamp;
 use omir_core::space::{Aabb, Center};
+use omir_core::validate::closest;
 
 use super::named::flag;
 use super::time_range;
@@ -232,25 +233,11 @@ fn only(name: &str, value: &str, known: &str) -> Result<bool, Error> {
 
 /// The refusal of a parameter nobody knows, with the nearest name that somebody does.
 fn unknown(about: &About, name: &str) -> Error {
-    let names = || about.names();
-    let hint =
-        names().find(|known| known.eq_ignore_ascii_case(name) || is_near(known, name)).map_or_else(
-            || format!("known are {}", names().collect::<Vec<_>>().join(", ")),
-            |known| format!("did you mean `{known}`?"),
-        );
+    let hint = closest(name, about.names()).map_or_else(
+        || format!("known are {}", about.names().collect::<Vec<_>>().join(", ")),
+        |near| format!("did you mean `{near}`?"),
+    );
     Error::at(Code::InvalidQuery, format!("/{name}"), format!("unknown parameter `{name}`: {hint}"))
-}
-
-/// Returns true if two names differ by one letter that was added, left out or mistaken.
-fn is_near(a: &str, b: &str) -> bool {
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
-    let (short, long) = if a.len() <= b.len() { (&a, &b) } else { (&b, &a) };
-    let same = short.iter().zip(long.iter()).take_while(|(x, y)| x == y).count();
-    match long.len() - short.len() {
-        0 => short[same..].iter().skip(1).eq(long[same..].iter().skip(1)),
-        1 => short[same..] == long[same + 1..],
-        _ => false,
-    }
 }
 
 fn center(name: &str, value: &str) -> Result<Center, Error> {
@@ -327,8 +314,11 @@ mod tests {
     fn an_unknown_parameter_is_named_and_corrected() {
         let error = read(&[("raduis", "2")]).unwrap_err();
         assert_eq!((error.code, error.path.as_str()), (Code::InvalidQuery, "/raduis"));
+        assert!(error.message.contains("did you mean `radius`"), "{error}");
         let error = read(&[("limits", "2")]).unwrap_err();
         assert!(error.message.contains("did you mean `limit`"), "{error}");
+        let error = read(&[("z", "2")]).unwrap_err();
+        assert!(error.message.contains("known are "), "{error}");
     }
 
     #[test]

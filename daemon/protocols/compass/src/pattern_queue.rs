@@ -9,9 +9,9 @@ const MOST_WAITING: usize = 1024;
 pub(crate) type Recorded = (String, String);
 
 /// The way to the thread, which ends once this is dropped.
-pub(crate) struct Watch(SyncSender<Recorded>);
+pub(crate) struct PatternQueue(SyncSender<Recorded>);
 
-impl Watch {
+impl PatternQueue {
     /// Returns a way, and its other end.
     pub(crate) fn new() -> (Self, Receiver<Recorded>) {
         let (tell, told) = sync_channel(MOST_WAITING);

@@ -40,7 +40,7 @@ const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(3600);
 
 /// The protocol over one engine.
-pub(crate) struct Service {
+pub(crate) struct Shared {
     pub(crate) engine: Engine,
     pub(crate) settings: ExperienceSettings,
     /// The key of pseudonyms.
@@ -57,13 +57,13 @@ pub(crate) struct Service {
     listening: OnceLock<Listening>,
 }
 
-impl Service {
+impl Shared {
     /// Starts the threads.
     pub(crate) fn start(engine: Engine, settings: ExperienceSettings, key: [u8; 32]) -> Arc<Self> {
         let (waiting, overtaken) = bounded(MOST_WAITING);
         let (alive, gone) = bounded(0);
         let table = Mutex::new(Table::new(settings.statistics_bytes));
-        let service = Arc::new(Self {
+        let shared = Arc::new(Self {
             engine,
             settings,
             key,
@@ -77,19 +77,19 @@ impl Service {
             _alive: alive,
             listening: OnceLock::new(),
         });
-        let told = Arc::downgrade(&service);
+        let told = Arc::downgrade(&shared);
         // Before the table is filled, so that nothing is missed in between.
-        let listening = service.engine.events().listen(move |event| {
-            if let Some(service) = told.upgrade() {
-                service.note(event);
+        let listening = shared.engine.events().listen(move |event| {
+            if let Some(shared) = told.upgrade() {
+                shared.note(event);
             }
         });
-        let _ = service.listening.set(listening);
-        let (weak, of_retries) = (Arc::downgrade(&service), Arc::downgrade(&service));
+        let _ = shared.listening.set(listening);
+        let (weak, of_retries) = (Arc::downgrade(&shared), Arc::downgrade(&shared));
         let thread = |name: &str| std::thread::Builder::new().name(name.into());
         if let Err(error) = thread("omird-xp-count").spawn(move || count(&weak, &gone)) {
             tracing::error!(%error, "there is no thread that counts experiences; hints go without statistics");
-            service.indexed(Indexer::Failed);
+            shared.indexed(Indexer::Failed);
         }
         // A thread of its own: the count of a large store takes its time.
         if let Err(error) =
@@ -97,7 +97,7 @@ impl Service {
         {
             tracing::error!(%error, "there is no thread for records that are overtaken; they are refused");
         }
-        service
+        shared
     }
 
     pub(crate) fn table(&self) -> MutexGuard<'_, Table> {
@@ -173,21 +173,21 @@ impl Service {
         }
     }
 
-    /// Fills the table from the store, unless the service goes meanwhile, and returns the state that leaves it in.
+    /// Fills the table from the store, unless the protocol stops meanwhile, and returns the state that leaves it in.
     fn rebuild(weak: &Weak<Self>) -> Indexer {
         let query = Query {
             types: vec![ResourceType::MemoryRecord],
             experience_types: vec![ExperienceType::Task, ExperienceType::Error],
             ..Query::everything()
         };
-        let engine = weak.upgrade().map(|service| service.engine.clone());
+        let engine = weak.upgrade().map(|shared| shared.engine.clone());
         let Some(engine) = engine else { return Indexer::Failed };
         let began = Instant::now();
         let (mut count, mut read) = (0_u64, 0_u64);
         let walked = engine.recall_each(&query, |hit| match weak.upgrade() {
-            Some(service) => {
+            Some(shared) => {
                 read += 1;
-                count += u64::from(service.count(&hit.resource));
+                count += u64::from(shared.count(&hit.resource));
                 ControlFlow::Continue(())
             }
             None => ControlFlow::Break(()),
@@ -257,17 +257,17 @@ pub(crate) fn decoded(resource: &[u8]) -> Option<Value> {
 }
 
 /// Counts the experiences of the store, again after a pause as long as some of them could not be read.
-fn count(service: &Weak<Service>, alive: &Receiver<()>) {
+fn count(shared: &Weak<Shared>, alive: &Receiver<()>) {
     let mut pause = FIRST_PAUSE;
     loop {
         let mut counted = Indexer::Failed;
-        contain("the count of experiences", || counted = Service::rebuild(service));
-        match service.upgrade() {
-            Some(service) => service.indexed(counted),
+        contain("the count of experiences", || counted = Shared::rebuild(shared));
+        match shared.upgrade() {
+            Some(shared) => shared.indexed(counted),
             None => return,
         }
         let is_done = counted == Indexer::Complete;
-        // The sender is gone with the service.
+        // The sender goes with the shared parts.
         if is_done || alive.recv_timeout(pause) == Err(RecvTimeoutError::Disconnected) {
             return;
         }
@@ -275,11 +275,11 @@ fn count(service: &Weak<Service>, alive: &Receiver<()>) {
     }
 }
 
-/// Has overtaken records look again, until the service is gone, and its sender with it.
-fn look_again(service: &Weak<Service>, waiting: &Receiver<Job>) {
+/// Has overtaken records look again, until the shared parts are dropped, and their sender with them.
+fn look_again(shared: &Weak<Shared>, waiting: &Receiver<Job>) {
     while let Ok(Job { bytes, look_again }) = waiting.recv() {
-        if let Some(service) = service.upgrade() {
-            service.waiting_bytes.fetch_sub(bytes, Ordering::AcqRel);
+        if let Some(shared) = shared.upgrade() {
+            shared.waiting_bytes.fetch_sub(bytes, Ordering::AcqRel);
         }
         contain("work on an experience", || look_again(true));
     }

@@ -13,9 +13,9 @@ pub(crate) type Job = Box<dyn FnOnce() + Send>;
 const MOST_WAITING: usize = 16;
 
 /// The threads. They end once this is dropped.
-pub(crate) struct Patient(SyncSender<Job>);
+pub(crate) struct WaitingPool(SyncSender<Job>);
 
-impl Patient {
+impl WaitingPool {
     /// Starts so many threads of a name.
     pub(crate) fn start(name: &str, threads: usize) -> Self {
         let (send, jobs) = sync_channel::<Job>(MOST_WAITING);

@@ -15,7 +15,7 @@ use omird_embedding::{EMBEDDING_URL, Given, MAX_DIMS, Vector};
 use omird_text::{Counter, TokenCounter};
 use sha2::{Digest, Sha256};
 
-use crate::asking::{Request, believed};
+use crate::model::server::{Request, believed};
 use crate::settings::Settings;
 
 /// Most texts of one request.

@@ -79,7 +79,7 @@ impl Patience {
 
 /// An answer of a server.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Answer<T> {
+pub(crate) struct ModelResponse<T> {
     pub(crate) said: T,
     /// Tokens in and out, as they are paid for.
     pub(crate) tokens: (u64, u64),
@@ -146,7 +146,7 @@ impl Server {
         &self,
         request: &R,
         patience: &Patience,
-    ) -> Result<Answer<R::Said>, Silent> {
+    ) -> Result<ModelResponse<R::Said>, Silent> {
         let nothing =
             |message: &str| Silent { message: message.to_owned(), lost: 0, why: Why::NotAsked };
         let rests = *self.rests_until.lock();
@@ -171,7 +171,7 @@ impl Server {
         &self,
         request: &R,
         patience: &Patience,
-    ) -> Result<Answer<R::Said>, Silent> {
+    ) -> Result<ModelResponse<R::Said>, Silent> {
         let mut lost = 0;
         let mut pauses = patience.pauses.iter();
         loop {
@@ -179,13 +179,13 @@ impl Server {
             let fault = match self.client.post(R::PATH, request.body().to_vec(), deadline) {
                 Ok(body) => {
                     let read = request.read(&body);
-                    return read.map(|(said, tokens)| Answer { said, tokens, lost }).map_err(
-                        |what| {
+                    return read
+                        .map(|(said, tokens)| ModelResponse { said, tokens, lost })
+                        .map_err(|what| {
                             // It was worked on, and is paid for.
                             let message = format!("its answer is unusable: {what}");
                             Silent { message, lost: lost + 1, why: Why::Unusable }
-                        },
-                    );
+                        });
                 }
                 Err(fault) => fault,
             };
@@ -256,7 +256,9 @@ mod tests {
         }
     }
 
-    fn asked(answers: Vec<Result<&str, Reached>>) -> (Result<Answer<String>, Silent>, usize) {
+    fn asked(
+        answers: Vec<Result<&str, Reached>>,
+    ) -> (Result<ModelResponse<String>, Silent>, usize) {
         let fake = Fake::saying(answers);
         let patience = Patience::long(&Settings::default());
         let answer = Server::new(fake.clone(), 2).ask(&Word, &patience);

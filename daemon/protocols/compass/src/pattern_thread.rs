@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use crate::failure::Failure;
 use crate::names::Sort;
+use crate::pattern_queue::{PatternQueue, Recorded};
 use crate::shared::Shared;
 use crate::state::Task;
 use crate::store::{Store, retried};
-use crate::watch::{Recorded, Watch};
-use crate::work::errors::{LEAST_OFTEN, Look, Scope};
+use crate::work::patterns::{LEAST_OFTEN, Look, Scope};
 
 /// The pause after an error, in which more may come.
 const PAUSE: Duration = Duration::from_millis(300);
@@ -20,14 +20,14 @@ const PAUSE: Duration = Duration::from_millis(300);
 const GROWN: f64 = 1.25;
 
 /// Starts the thread. It ends once the way to it is dropped.
-pub(crate) fn start(shared: &Arc<Shared>) -> Watch {
-    let (watch, told) = Watch::new();
+pub(crate) fn start(shared: &Arc<Shared>) -> PatternQueue {
+    let (queue, told) = PatternQueue::new();
     let shared = Arc::downgrade(shared);
     let thread = std::thread::Builder::new().name("omird-cp-watch".into());
     if let Err(error) = thread.spawn(move || run(&shared, &told)) {
         tracing::error!(%error, "there is no thread that looks for patterns; ask for them");
     }
-    watch
+    queue
 }
 
 fn run(shared: &Weak<Shared>, told: &Receiver<Recorded>) {
