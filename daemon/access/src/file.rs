@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use omir_core::hex;
 use omir_core::value::Value;
+use omird_router::Caller;
 use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 
@@ -20,8 +21,6 @@ const FOLDER: &str = "keys";
 const TOKENS: &str = "tokens.json";
 /// The token of the person at the machine.
 pub const LOCAL: &str = "local.token";
-/// The name of that token in lists.
-pub const LOCAL_NAME: &str = "local";
 /// The form of the file that this build writes and reads.
 const FORMAT: u32 = 1;
 /// Bytes of the file; a longer one is none of ours.
@@ -255,7 +254,7 @@ impl TokenStore {
     /// See [`TokenError`].
     pub fn revoke(&self, name: &str) -> Result<(), TokenError> {
         let not_found = || TokenError::NotFound(name.to_owned());
-        if name == LOCAL_NAME {
+        if name == Caller::LOCAL {
             let _lock = self.lock()?;
             return match fs::remove_file(self.local()) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => Err(not_found()),

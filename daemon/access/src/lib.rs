@@ -35,9 +35,7 @@ use parking_lot::RwLock;
 pub use self::bearer::{ENOUGH_OF_CREDENTIAL, LONGEST_TOKEN, bearer};
 pub use self::clock::{Clock, NO_EARLIER};
 pub use self::expiry::expiry;
-pub use self::file::{
-    LOCAL, LOCAL_NAME, Record, TokenError, TokenStore, Unreadable, parse as parse_tokens,
-};
+pub use self::file::{LOCAL, Record, TokenError, TokenStore, Unreadable, parse as parse_tokens};
 pub use self::grant::{Grant, InvalidGrant, is_name};
 pub use self::jwt::{InvalidKey, JwtKey, JwtSettings};
 use self::known::{Bearer, Known};
@@ -166,7 +164,7 @@ impl Access {
 
     /// Returns the person at the machine: who opened the socket in the data folder, or has `keys/local.token`.
     pub fn owner(&self, transport: &'static str) -> Caller {
-        Caller { scopes: self.0.owner.clone(), ..Caller::trusted(transport, LOCAL_NAME) }
+        Caller { scopes: self.0.owner.clone(), ..Caller::trusted(transport, Caller::LOCAL) }
     }
 
     /// Returns whoever asks in a ROS graph, which has no tokens. It acts with `[ros2] scopes`; without the key, with

@@ -38,6 +38,19 @@ pub struct Caller {
 }
 
 impl Caller {
+    /// The name of the person at the machine, whom the token in the data folder tells.
+    pub const LOCAL: &str = "local";
+
+    /// Returns true for the person at the machine: no token that is made has the name, and no way in that is open to all.
+    pub fn is_owner(&self) -> bool {
+        !self.has_token && &*self.name == Self::LOCAL
+    }
+
+    /// Returns true if the caller's token may name this agent: it names it, or none at all.
+    pub fn may_name(&self, agent: &str) -> bool {
+        self.agents.is_empty() || self.agents.iter().any(|own| **own == *agent)
+    }
+
     /// Returns the caller whom nobody knows: its token is none of ours, or it has none where one is needed. It may do
     /// nothing but what everybody may, and is told that a token is needed.
     pub fn unknown(transport: &'static str) -> Self {

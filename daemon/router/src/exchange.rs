@@ -168,6 +168,31 @@ pub struct Response {
 }
 
 impl Response {
+    /// Returns the status of HTTP for a code: `docs/http.md`, "Errors". A protocol states no more than where its own differ.
+    pub fn status_of(code: Code) -> u16 {
+        match code {
+            Code::InvalidResource | Code::InvalidQuery => 400,
+            Code::Unauthenticated => 401,
+            Code::Unauthorized => 403,
+            Code::NotFound => 404,
+            Code::Conflict => 409,
+            Code::TooLarge => 413,
+            Code::RateLimited => 429,
+            Code::Busy => 503,
+            Code::StorageFull => 507,
+            // As docs/replies.md says of a code that is not known.
+            _ => 500,
+        }
+    }
+
+    /// The time until asking again may help, where nothing tells it better.
+    pub const SOON: Duration = Duration::from_secs(1);
+
+    /// Returns that time for a code that may pass.
+    pub fn retry_after(code: Code) -> Option<Duration> {
+        matches!(code, Code::Busy | Code::RateLimited).then_some(Self::SOON)
+    }
+
     /// Returns an answer without anything beside it.
     pub fn new(status: u16, body: impl Into<Vec<u8>>) -> Self {
         Self { status, body: body.into(), headers: Vec::new(), retry_after: None }

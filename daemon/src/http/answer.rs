@@ -8,10 +8,7 @@ use hyper::StatusCode;
 use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 
 use crate::engine::{Code, Encoding, Error};
-use crate::router::{Refusal, error_value, worded};
-
-/// The wait that is proposed where nothing says how long it takes.
-pub(super) const SOON: Duration = Duration::from_secs(1);
+use crate::router::{self, Refusal, error_value, worded};
 
 /// A request that is refused. [`super::exchange`] writes the body, in the encoding that the client takes.
 #[derive(Debug, Clone)]
@@ -33,7 +30,7 @@ impl Refused {
 
 impl From<Error> for Refused {
     fn from(error: Error) -> Self {
-        let retry_after = matches!(error.code, Code::Busy | Code::RateLimited).then_some(SOON);
+        let retry_after = router::Response::retry_after(error.code);
         Self { status: status(error.code), error, retry_after }
     }
 }
@@ -48,21 +45,10 @@ impl From<Refusal> for Refused {
     }
 }
 
-/// Returns the status of a code: `docs/http.md`, "Errors".
+/// Returns the status of a code.
 pub(crate) fn status(code: Code) -> StatusCode {
-    match code {
-        Code::InvalidResource | Code::InvalidQuery => StatusCode::BAD_REQUEST,
-        Code::Unauthenticated => StatusCode::UNAUTHORIZED,
-        Code::Unauthorized => StatusCode::FORBIDDEN,
-        Code::NotFound => StatusCode::NOT_FOUND,
-        Code::Conflict => StatusCode::CONFLICT,
-        Code::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
-        Code::RateLimited => StatusCode::TOO_MANY_REQUESTS,
-        Code::Busy => StatusCode::SERVICE_UNAVAILABLE,
-        Code::StorageFull => StatusCode::INSUFFICIENT_STORAGE,
-        // As docs/replies.md says of a code that is not known.
-        _ => StatusCode::INTERNAL_SERVER_ERROR,
-    }
+    StatusCode::from_u16(router::Response::status_of(code))
+        .unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
 }
 
 impl IntoResponse for Refused {

@@ -14,7 +14,7 @@ use hyper::http::request::Parts;
 use hyper::{HeaderMap, StatusCode};
 
 use super::Context;
-use super::answer::{Refused, SOON, content_type, in_seconds};
+use super::answer::{Refused, content_type, in_seconds};
 use super::body::{self, Most, Read};
 use super::caller::{identify, nobody};
 use super::exchange::NOT_TAKEN;
@@ -256,7 +256,7 @@ fn head(answer: Response) -> (HttpResponse, Vec<u8>) {
         headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
     }
     // Also where the protocol has no word for it in its own form.
-    let may_pass = matches!(status, 429 | 503).then_some(SOON);
+    let may_pass = matches!(status, 429 | 503).then_some(Response::SOON);
     if let Some(after) = retry_after.or(may_pass) {
         headers.insert(RETRY_AFTER, in_seconds(after));
     }

@@ -9,9 +9,9 @@ mod methods;
 use omir_core::decode::Limits;
 use omir_core::json;
 use omir_core::value::{Map, Value};
-use omird_access::{Access, Grant, InvalidGrant, LOCAL_NAME, Record, TokenError, expiry, is_name};
+use omird_access::{Access, Grant, InvalidGrant, Record, TokenError, expiry, is_name};
 use omird_engine::{Code, Error};
-use omird_router::Admitted;
+use omird_router::{Admitted, Caller};
 
 pub use self::methods::{ACCESS, ADD, LIST, REVOKE};
 
@@ -139,7 +139,7 @@ fn worded(error: TokenError) -> Error {
     let code = match error {
         TokenError::Invalid(why) => return invalid(why),
         TokenError::Exists(_) => Code::Conflict,
-        TokenError::NotFound(name) if name == LOCAL_NAME => {
+        TokenError::NotFound(name) if name == Caller::LOCAL => {
             let message =
                 "the token of the person at the machine is gone; the next start makes another";
             return Error::new(Code::NotFound, message);

@@ -74,8 +74,7 @@ impl std::error::Error for NoListener {}
 
 /// Returns who asks, as far as a field decides by it.
 pub(crate) fn who(caller: &Caller) -> Who {
-    // The person at the machine: no token has that name, and no way in that is open to all.
-    let is_owner = !caller.has_token && &*caller.name == "local";
+    let is_owner = caller.is_owner();
     let standard = if is_owner { OPERATOR } else { STANDARD };
     let holder = if caller.has_token { caller.name.to_string() } else { String::new() };
     Who {
@@ -137,7 +136,7 @@ impl Akashik {
         let ended =
             self.field(caller.tenant.as_deref()).look(|model, _, _| match model.agent(&id) {
                 None => Err(NoListener::NotRegistered(id.clone())),
-                Some(agent) if !who.may_name(&id) || !who.may_be(agent) => {
+                Some(agent) if !caller.may_name(&id) || !who.may_be(agent) => {
                     Err(NoListener::NotSpokenFor(id.clone()))
                 }
                 Some(_) => Ok(Arc::from(id.as_str())),
@@ -190,7 +189,7 @@ impl Akashik {
                 }
             });
         };
-        if !who.may_name(&envelope.agent_id) {
+        if !caller.may_name(&envelope.agent_id) {
             let message = format!("this token speaks as {}", who.agents.join(", "));
             return finish(admitted, Err(Failure::new(&INSUFFICIENT_AUTHORITY, message)));
         }
@@ -210,7 +209,7 @@ impl Akashik {
     fn look(&self, caller: &Caller, method: &'static Method, message: &Message) -> Done {
         let who = who(caller);
         let named = message.parameter("agent_id").or(who.agents.first().map(String::as_str));
-        if let Some(id) = named.filter(|id| !who.may_name(id)) {
+        if let Some(id) = named.filter(|id| !caller.may_name(id)) {
             let message = format!("this token does not speak as {id:?}");
             return Err(Failure::new(&INSUFFICIENT_AUTHORITY, message));
         }

@@ -190,7 +190,7 @@ impl From<Error> for Failure {
             Code::Unauthorized => &UNAUTHORIZED,
             _ => &INTERNAL_ERROR,
         };
-        let retry_after = (error.code == Code::Busy).then_some(Duration::from_secs(1));
+        let retry_after = Response::retry_after(error.code);
         Self { retry_after, ..Self::new(code, error.message) }
     }
 }

@@ -271,7 +271,7 @@ impl Akashik {
         };
         let caller = admitted.caller().clone();
         let who = who(&caller);
-        if !who.may_name(&envelope.agent_id) {
+        if !caller.may_name(&envelope.agent_id) {
             let message = format!("this token speaks as {}", who.agents.join(", "));
             return Err(Failure::new(&INSUFFICIENT_AUTHORITY, message));
         }

@@ -35,11 +35,6 @@ pub(crate) struct Who {
 }
 
 impl Who {
-    /// Decides if the caller may speak as an agent that its token may name.
-    pub(crate) fn may_name(&self, agent_id: &str) -> bool {
-        self.agents.is_empty() || self.agents.iter().any(|agent| agent == agent_id)
-    }
-
     /// Decides if the caller is the one who registered an agent, or may stand for it.
     pub(crate) fn may_be(&self, agent: &Agent) -> bool {
         self.is_owner || agent.holder == self.holder || self.agents.contains(&agent.id)

@@ -207,13 +207,7 @@ impl Exchange for Compass {
     fn refuse(&self, denied: &Denied) -> Response {
         match &denied.why {
             Denial::Refusal(refusal) => {
-                let status = match refusal {
-                    Refusal::Unauthenticated(_) => 401,
-                    Refusal::TooLarge { .. } => 413,
-                    Refusal::TooOften { .. } => 429,
-                    Refusal::ImportUnderWay => 503,
-                    _ => 403,
-                };
+                let status = Response::status_of(refusal.code());
                 let mut answer = worded(status, Failure::of_refusal(*refusal, denied.method).error);
                 if let Refusal::TooOften { retry_after } = refusal {
                     answer.retry_after = Some(*retry_after);

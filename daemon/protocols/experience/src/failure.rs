@@ -1,7 +1,5 @@
 //! Refusals in words: in the form of the contract for the statuses that it names, else in omird's own.
 
-use std::time::Duration;
-
 use omir_core::value::Map;
 use omird_engine::{Code, Error};
 use omird_router::{Denial, Denied, Method, Refusal, Response, error_value, worded_for};
@@ -9,16 +7,13 @@ use omird_router::{Denial, Denied, Method, Refusal, Response, error_value, worde
 use crate::answers::{Measured, json, no_hints, rejected};
 use crate::check::Fault;
 
-/// The time after which asking a busy daemon again may help.
-const SOON: Duration = Duration::from_secs(1);
-
 /// Returns an error in omird's own form: one that the schemas of the contract have no word for.
 pub(crate) fn plain(error: &Error) -> Response {
-    worded(status(error.code), error)
+    worded(Response::status_of(error.code), error)
 }
 
 fn worded(status: u16, error: &Error) -> Response {
-    let retry_after = matches!(error.code, Code::Busy | Code::RateLimited).then_some(SOON);
+    let retry_after = Response::retry_after(error.code);
     Response { retry_after, ..json(status, &error_value(error)) }
 }
 
@@ -28,7 +23,7 @@ pub(crate) fn denied(denied: &Denied) -> Response {
     match &denied.why {
         Denial::Refusal(refusal) => {
             let error = worded_for(*refusal, denied.method);
-            let answer = refused(denied.method, status(refusal.code()), &error);
+            let answer = refused(denied.method, Response::status_of(refusal.code()), &error);
             match refusal {
                 Refusal::TooOften { retry_after } => {
                     Response { retry_after: Some(*retry_after), ..answer }
@@ -65,22 +60,6 @@ fn named(status: u16, error: &Error, code: &str) -> Response {
         map.insert("code", code);
     }
     json(status, &body)
-}
-
-/// Returns the status of an error in omird's own form.
-fn status(code: Code) -> u16 {
-    match code {
-        Code::InvalidResource | Code::InvalidQuery => 400,
-        Code::Unauthenticated => 401,
-        Code::Unauthorized => 403,
-        Code::NotFound => 404,
-        Code::Conflict => 409,
-        Code::TooLarge => 413,
-        Code::RateLimited => 429,
-        Code::Busy => 503,
-        Code::StorageFull => 507,
-        _ => 500,
-    }
 }
 
 /// Returns the place and the reason of a fault, as details of an error.

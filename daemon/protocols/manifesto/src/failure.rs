@@ -64,7 +64,7 @@ impl Failure {
 
     pub(crate) fn busy(message: impl Into<String>) -> Self {
         let failure = Self::new(503, "BUSY", Code::Busy, message);
-        Self { retry_after: Some(Duration::from_secs(1)), ..failure }
+        Self { retry_after: Response::retry_after(Code::Busy), ..failure }
     }
 
     pub(crate) fn internal(message: impl Into<String>) -> Self {
@@ -84,19 +84,12 @@ impl Failure {
 /// Of the store: the message names that layer.
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
-        let (status, code) = match error.code {
-            Code::InvalidQuery | Code::InvalidResource => (400, "INVALID_REQUEST"),
-            code @ Code::Unauthenticated => (401, code.as_str()),
-            code @ Code::Unauthorized => (403, code.as_str()),
-            code @ Code::NotFound => (404, code.as_str()),
-            code @ Code::Conflict => (409, code.as_str()),
-            code @ Code::TooLarge => (413, code.as_str()),
-            code @ Code::RateLimited => (429, code.as_str()),
-            code @ Code::Busy => (503, code.as_str()),
-            code @ Code::StorageFull => (507, code.as_str()),
-            code => (500, code.as_str()),
+        let code = match error.code {
+            Code::InvalidQuery | Code::InvalidResource => "INVALID_REQUEST",
+            code => code.as_str(),
         };
-        let retry_after = (error.code == Code::Busy).then_some(Duration::from_secs(1));
+        let retry_after = Response::retry_after(error.code);
+        let status = Response::status_of(error.code);
         let failure = Self::new(status, code, error.code, error.message);
         Self { path: error.path, retry_after, ..failure }
     }

@@ -61,12 +61,12 @@ impl Request {
             return Err(Failure::too_large(path, message));
         }
         let path = format!("{path}/actorId");
-        let agents = &self.admitted.caller().agents;
+        let caller = self.admitted.caller();
         let actor = actor.get("actorId").and_then(Value::as_str).unwrap_or_default();
-        if agents.is_empty() || agents.iter().any(|agent| **agent == *actor) {
+        if caller.may_name(actor) {
             return Ok(());
         }
-        let named: Vec<&str> = agents.iter().map(|agent| &**agent).collect();
+        let named: Vec<&str> = caller.agents.iter().map(|agent| &**agent).collect();
         let message = format!("this token speaks as {}, and not as {actor:?}", named.join(", "));
         Err(Failure::unauthorized(&path, message))
     }
