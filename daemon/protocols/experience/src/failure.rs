@@ -1,7 +1,7 @@
 //! Refusals in words: in the form of the contract for the statuses that it names, else in omird's own.
 
 use omir_core::value::Map;
-use omird_engine::{Code, Error};
+use omird_engine::Error;
 use omird_router::{Denial, Denied, Method, Refusal, Response, error_value, worded_for};
 
 use crate::answers::{Measured, json, no_hints, rejected};
