@@ -20,7 +20,7 @@ pub mod manifest {
 pub mod segment {
     pub use crate::draw::Names;
     pub use crate::segment::{
-        DIR, Draft, Layout, contents, index, index_what_is_whole, layout, number_of, path,
+        DIR, Draft, Earlier, Layout, contents, index, index_what_is_whole, layout, number_of, path,
         sidecar_path, signature_path,
     };
 }

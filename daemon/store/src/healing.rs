@@ -55,9 +55,9 @@ pub(crate) fn look_at_sidecar(disk: &dyn Disk, number: u64) -> Option<(Sidecar, 
 }
 
 /// Reads the facts in the sidecar of a segment; none if it cannot be read.
-pub(crate) fn facts_of(disk: &dyn Disk, number: u64) -> Vec<Fact> {
+pub(crate) fn facts_of(disk: &dyn Disk, number: u64) -> Option<Vec<Fact>> {
     let witness = read_sidecar(disk, number).and_then(|sidecar| sidecar.witness);
-    witness.and_then(|witness| witness::decode(&witness)).unwrap_or_default()
+    witness.and_then(|witness| witness::decode(&witness))
 }
 
 /// The bytes of a segment that is not what was signed, or cannot be read, restored by its sidecar and

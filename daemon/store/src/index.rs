@@ -129,6 +129,9 @@ pub trait Index: Draw + Send + Sync + Sized {
     /// Returns true if a version or a tombstone of the reference is held.
     fn is_known(&self, key: &RefKey) -> bool;
 
+    /// Returns true if the card may have lost what had this name: nothing of it lives, and nobody forgot it.
+    fn may_be_lost(&self, key: &RefKey) -> bool;
+
     /// Returns true if a version recorded before transaction `seq` is still held.
     fn has_version_before(&self, key: &RefKey, seq: u64) -> bool;
 

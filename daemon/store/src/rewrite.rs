@@ -95,7 +95,7 @@ enum Resolved {
     Changed,
     /// It cannot exist without something that was forgotten.
     Forgotten,
-    /// It cannot exist without something that nobody knows of: that was lost.
+    /// It mentions something that the card does not give back.
     Incomplete,
 }
 
@@ -265,14 +265,22 @@ impl<'a, I: Index> Rewrite<'a, I> {
     /// Drops references to what is gone. For an entry, notes what must be copied in.
     fn resolve(&mut self, id: DocId, resource: &mut Resource, is_entry: bool) -> Resolved {
         let mut lacks: Option<RefKey> = None;
+        let mut is_out_of_reach = false;
         resource.for_each_reference(|_, required, target| {
-            if required && !self.is_reachable(target, is_entry) {
+            let is_meant = required || self.catalog().stands(id, &RefKey::of(target));
+            if is_meant && self.is_out_of_reach(target, is_entry) {
+                is_out_of_reach = true;
+            } else if required && !self.is_reachable(target, is_entry) {
                 lacks = Some(RefKey::of(target));
             }
         });
+        if is_entry && is_out_of_reach {
+            return Resolved::Incomplete;
+        }
         if let Some(key) = lacks {
             return match self.catalog().is_known(&key) {
                 true => Resolved::Forgotten,
+                // Nobody knows of it: that was lost.
                 false => Resolved::Incomplete,
             };
         }
@@ -281,11 +289,26 @@ impl<'a, I: Index> Rewrite<'a, I> {
         match resource.retain_references(|target| {
             // Let go of first: in one expression it would be held until the end of that.
             let stands = self.catalog().stands(id, &RefKey::of(target));
-            stands && self.is_reachable(target, is_entry)
+            stands
+                && (self.is_reachable(target, is_entry) || self.is_out_of_reach(target, is_entry))
         }) {
             true => Resolved::Changed,
             false => Resolved::Whole,
         }
+    }
+
+    /// Returns true if the card does not give back what nobody forgot: what mentions it still does.
+    fn is_out_of_reach(&mut self, target: &Ref, is_entry: bool) -> bool {
+        let key = RefKey::of(target);
+        if self.present.contains(&key) {
+            return false;
+        }
+        let (is_live, may_be_lost) = {
+            let catalog = self.catalog();
+            (catalog.live(&key).is_some(), catalog.may_be_lost(&key))
+        };
+        // Looking for a copy finds out.
+        may_be_lost || is_live && !self.is_reachable(target, is_entry)
     }
 
     fn is_reachable(&mut self, target: &Ref, is_entry: bool) -> bool {

@@ -27,7 +27,7 @@ use crate::locate::BadSegment;
 use crate::log::Unsealed;
 use crate::read::{Handle, ReadError};
 use crate::rewrite::{Retention, Rewritten};
-use crate::segment::{self, Draft};
+use crate::segment::{self, Draft, Earlier};
 use crate::sidecar::Sidecar;
 use crate::signature::{DeviceKey, Seal};
 use crate::sync::RwLock;
@@ -360,27 +360,26 @@ impl<I: Index> Sealer<I> {
         self.catalog.write().files_mut().drop_file(FileId::log(log));
     }
 
-    /// The live version of a resource, for a copy; `None` if there is none any more. What the disk
-    /// refuses to give is put into `refused`.
-    fn live(
-        &self,
-        reference: &Ref,
-        refused: &mut Option<io::Error>,
-    ) -> Option<omir_core::model::Resource> {
+    /// The live version of a resource, for a copy. What the disk refuses to give is put into `refused`.
+    fn live(&self, reference: &Ref, refused: &mut Option<io::Error>) -> Earlier {
+        let key = RefKey::of(reference);
         let handle = {
             let catalog = self.catalog.read();
-            let (id, _) = catalog.live(&RefKey::of(reference))?;
-            Handle::of(&*catalog, id)
+            match catalog.live(&key) {
+                Some((id, _)) => Handle::of(&*catalog, id),
+                None if catalog.may_be_lost(&key) => return Earlier::OutOfReach,
+                None => return Earlier::Gone,
+            }
         };
         match handle.resource() {
-            Ok(resource) => Some(resource),
+            Ok(resource) => Earlier::Live(Box::new(resource)),
             Err(ReadError::Disk { error, .. }) => {
                 *refused = Some(error);
-                None
+                Earlier::OutOfReach
             }
             Err(fault) => {
                 tracing::error!(%reference, %fault, "a stored resource cannot be copied");
-                None
+                Earlier::OutOfReach
             }
         }
     }

@@ -25,7 +25,7 @@ use omir_core::merkle::Root;
 use omir_core::model::Resource;
 use omir_core::value::Value;
 
-pub use self::draft::Draft;
+pub use self::draft::{Draft, Earlier};
 pub(crate) use self::salvage::LostName;
 use crate::PRODUCER;
 use crate::block::{Block, Row};

@@ -21,7 +21,7 @@ use omird::store::backup::{
     BackupError, BackupOutcome, Folder, Offer, Offered, RestoreError, TakeError, Taken, restore,
     verify,
 };
-use omird::store::format::segment::{self, Draft};
+use omird::store::format::segment::{self, Draft, Earlier};
 use omird::store::format::signature::digest;
 use omird::store::pass_on;
 use omird_tests::check::{self, decode};
@@ -76,7 +76,7 @@ impl Robot {
             }
             draft.cover(layout.manifest.last_seq, layout.manifest.last_recorded);
         }
-        let bytes = draft.build(Timestamp::from_micros(DAWN), |_| None);
+        let bytes = draft.build(Timestamp::from_micros(DAWN), |_| Earlier::Gone);
         let (first, last) = (&replaced[0], &replaced[run - 1]);
         let previous = first.seal().unwrap().previous;
         let seal = DeviceKey::from_secret([7; 32]).sign(

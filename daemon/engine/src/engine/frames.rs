@@ -9,7 +9,7 @@ use omir_core::reference::ResourceType;
 use omir_core::spatial::SpatialPose;
 
 use crate::engine::Engine;
-use crate::error::Error;
+use crate::error::{Code, Error};
 use crate::index::catalog::{ReadPoint, VersionReader};
 use crate::index::key::RefKey;
 use crate::recall::frames::{Frames, in_fixed_frame};
@@ -60,6 +60,18 @@ impl Engine {
             ReadPoint::Now => catalog.live(&key),
             point => VersionReader::new(point).version(&catalog, &key),
         };
+        let lost = match id {
+            Some(id) => catalog.missing(id),
+            None => catalog.losses.missed(&key).map(|lost| lost.stamp),
+        };
+        let as_of = query.as_of.map(|at| at.as_micros());
+        if let Some(lost) = lost.filter(|lost| as_of.is_none_or(|at| lost.recorded <= at)) {
+            let version = lost.version;
+            let message = format!(
+                "{target}: version {version}, the newest, is lost, so nothing tells when it was; remember it again"
+            );
+            return Err(Error { path: format!("/{name}"), ..Error::new(Code::Internal, message) });
+        }
         let doc = catalog.doc(id.ok_or_else(|| {
             let message = format!("{target} is not stored, so nothing tells when it was");
             Error::query(name, message)

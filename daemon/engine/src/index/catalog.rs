@@ -163,11 +163,18 @@ impl Catalog {
         !self.tombstones.is_empty()
     }
 
-    /// Returns true if a reference of version `from` still stands: its target is live and was not
+    /// Returns true if the card may have lost what had this name: nothing of it lives, and nobody forgot it. What mentions
+    /// it still does.
+    pub fn may_be_lost(&self, key: &RefKey) -> bool {
+        let is_nameless = || self.losses.has_unknown() && self.head(key).is_none();
+        self.live(key).is_none() && (self.losses.missed(key).is_some() || is_nameless())
+    }
+
+    /// Returns true if a reference of version `from` still stands: its target is live or lost, and was not
     /// forgotten since. A new thing under the name of a forgotten one starts unmentioned, even if the reference was
     /// sealed, and so dropped, in between.
     pub fn stands(&self, from: DocId, target: &RefKey) -> bool {
-        self.live(target).is_some()
+        (self.live(target).is_some() || self.may_be_lost(target))
             && self.tombstones.name_reused(target).is_none_or(|seq| seq <= self.doc(from).seq)
     }
 

@@ -200,7 +200,7 @@ impl Engine {
         let how = How { weights: weights_of(query, &found), words: found.words.clone() };
         let mut hits = Vec::with_capacity(rows.len());
         let mut accesses = Vec::new();
-        let mut unreadable = verdicts.unreadable;
+        let mut unreadable = verdicts.unreadable + found.outdated;
         for (ranked, row) in found.page.iter().zip(rows) {
             let resource = match self.counted(self.emit(&row.outgoing)) {
                 Ok(resource) => resource,

@@ -431,9 +431,10 @@ fn merge(
         });
         one.text = text as f32;
         one.share = if has_vector { resolved.share() } else { 1.0 };
-        // The best match decides, so only what may be the best is compared with the filters here.
+        // The best match that is shown decides, so only what may be the best is compared with the filters here.
         let (said, share) = (one.said(), one.share);
         if (said > t_max || share > most)
+            && !one.is_hidden
             && (one.is_accepted || filter.accepts(catalog, id).is_some())
         {
             (t_max, most) = (t_max.max(said), most.max(share));
@@ -457,7 +458,10 @@ fn look_at_akin(
         while rest.next_if(|one| one.id < id).is_some() {}
         let Some(one) = rest.next_if(|one| one.id == id) else { return };
         one.akin = agreement;
-        if agreement > k_max && (one.is_accepted || filter.accepts(catalog, id).is_some()) {
+        if agreement > k_max
+            && !one.is_hidden
+            && (one.is_accepted || filter.accepts(catalog, id).is_some())
+        {
             k_max = agreement;
         }
     });

@@ -13,7 +13,7 @@ use super::tally::Tally;
 use super::texts::{Check, Verdicts};
 use super::walk::{bare, walk};
 use crate::index::catalog::{Catalog, ReadPoint};
-use crate::index::doc::DocId;
+use crate::index::doc::{DocId, Stamp};
 use crate::index::scores::{ScorePart, Scores};
 use crate::index::text::{Docs, TextQuery};
 
@@ -34,6 +34,8 @@ pub(crate) struct Matches {
     pub is_approximate: bool,
     /// Answers about all matches, if any were asked.
     pub tally: Option<Tally>,
+    /// Number of versions that answers about all matches leave out: a newer one is lost.
+    pub outdated: u64,
 }
 
 /// Answers a query at `now` (microseconds, the store's clock). `verdicts` tell of texts that were read for it.
@@ -49,7 +51,10 @@ pub(crate) fn search(
     if !asks.need_all() {
         return match has_hits {
             true => select(catalog, query, &filter, now, verdicts, &mut Pass::of(query)),
-            false => select(catalog, query, &filter, now, verdicts, &mut Pass::without_hits()),
+            false => {
+                let mut pass = Pass { is_of_all: true, ..Pass::without_hits() };
+                select(catalog, query, &filter, now, verdicts, &mut pass)
+            }
         };
     }
     let mut all = Vec::new();
@@ -57,6 +62,7 @@ pub(crate) fn search(
         true => Pass::of(query),
         false => Pass::without_hits(),
     };
+    pass.is_of_all = true;
     pass.all = Some(&mut all);
     let mut found = select(catalog, query, &filter, now, verdicts, &mut pass);
     all.sort_unstable();
@@ -80,16 +86,18 @@ struct Pass<'a> {
     only: Option<&'a Docs>,
     /// The rows of all matches that are not hidden.
     all: Option<&'a mut Vec<DocId>>,
+    /// True if something is told of all matches: a version that is out of date tells nothing.
+    is_of_all: bool,
 }
 
 impl Pass<'_> {
     fn of(query: &Query) -> Self {
         let room = query.limit.map_or(usize::MAX, |limit| query.offset.saturating_add(limit));
-        Self { room, offset: query.offset, only: None, all: None }
+        Self { room, offset: query.offset, only: None, all: None, is_of_all: false }
     }
 
     fn without_hits() -> Self {
-        Self { room: 0, offset: 0, only: None, all: None }
+        Self { room: 0, offset: 0, only: None, all: None, is_of_all: false }
     }
 }
 
@@ -108,13 +116,15 @@ fn select(
     let weights = Weights::of(query);
     let (room, offset) = (pass.room, pass.offset);
     let mut best = TopHits::new(room);
-    if let Some(total) = walk(catalog, query, filter, &weights, &mut best, at) {
+    let leaves_out = pass.is_of_all && !catalog.losses.is_empty();
+    if !leaves_out && let Some(total) = walk(catalog, query, filter, &weights, &mut best, at) {
         return Matches { page: best.page(offset), total, ..Matches::default() };
     }
-    let (mut total, mut hidden) = (0u64, 0u64);
+    let (mut total, mut hidden, mut outdated) = (0u64, 0u64, 0u64);
     let resolved = ResolvedQuery::new(catalog, query, pass.only);
     let mut check = Check::of(catalog, query, verdicts);
-    let prunes = check.is_none() && is_words_only(query) && catalog.score_bounds.hold_at(at);
+    let prunes =
+        check.is_none() && !leaves_out && is_words_only(query) && catalog.score_bounds.hold_at(at);
     let ranked = ranked_part(query);
     let by_score = query.order == Order::Score;
     // What cannot reach the page is not even counted.
@@ -122,6 +132,7 @@ fn select(
         && by_score
         && query.read_point() == ReadPoint::Now
         && pass.all.is_none()
+        && !leaves_out
         && catalog.score_bounds.hold_at(at);
     let mut has_skipped = false;
     let is_plain = |id: DocId| prunes && catalog.score_bounds.of(id).is_plain;
@@ -163,6 +174,11 @@ fn select(
         let doc = catalog.doc(id);
         let Some(distance) = filter.accepts(catalog, id) else { return };
         if check.as_mut().is_some_and(|check| !check.passes(catalog, id)) {
+            return;
+        }
+        let is_lost = |stamp: &Stamp| query.as_of.is_none() || stamp.recorded <= at;
+        if leaves_out && catalog.missing(id).is_some_and(|stamp| is_lost(&stamp)) {
+            outdated += 1;
             return;
         }
         let mut scores = Scores::default();
@@ -227,6 +243,7 @@ fn select(
         weights,
         is_approximate,
         tally: None,
+        outdated,
     }
 }
 

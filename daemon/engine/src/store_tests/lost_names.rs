@@ -8,10 +8,14 @@ use std::time::Duration;
 
 use omir_core::reference::Ref;
 use omir_core::value::Value;
+use omird_store::decode_resource;
 
 use crate::ingest::request::Encoding;
 use crate::testing::{lose, parts};
-use crate::{Change, Code, CompactionScope, Effect, Engine, Lookup, Parts, Precondition, Settings};
+use crate::{
+    Asks, Change, Code, CompactionScope, CountBy, Effect, Engine, Lookup, Moment, Parts,
+    Precondition, Query, Settings,
+};
 
 const LONG: Duration = Duration::from_secs(60);
 const IDS: [&str; 5] = ["a0", "a1", "a2", "a3", "a4"];
@@ -141,6 +145,18 @@ fn the_version_before_a_lost_one_is_not_served_though_its_second_copy_is_lost_as
         }
         assert_eq!(status(&engine, "/counts/lost").as_u64(), Some(3), "{start}");
         assert!(engine.get(&"Entity/a0".parse().unwrap()).unwrap().is_some());
+        // Answers about all matches count no version that is out of date, and say so.
+        let asks = Asks { count: true, ..Asks::default() };
+        let counted = engine.recall(&Query { asks, ..Query::everything() }).unwrap();
+        assert_eq!((counted.total, counted.unreadable), (3, 2), "{start}");
+        let asks = Asks { count_by: Some(CountBy::Day), ..Asks::default() };
+        let by_day = engine.recall(&Query { asks, ..Query::everything() }).unwrap();
+        assert_eq!((by_day.total, by_day.unreadable), (3, 2), "{start}");
+        for lost in ["Entity/a1", "Entity/a5"] {
+            let after = Some(Moment::Of(lost.parse().unwrap()));
+            let refused = engine.recall(&Query { after, ..Query::everything() }).unwrap_err();
+            assert_eq!((refused.code, refused.path.as_str()), (Code::Internal, "/after"), "{lost}");
+        }
         engine.seal_now(LONG).unwrap();
         engine.stop();
     }
@@ -148,6 +164,38 @@ fn the_version_before_a_lost_one_is_not_served_though_its_second_copy_is_lost_as
     remember(&engine, "a1", None).unwrap();
     let (_, version) = engine.get_versioned(&"Entity/a1".parse().unwrap()).unwrap().unwrap();
     assert_eq!(version, 3, "no number is given twice");
+    engine.stop();
+}
+
+#[test]
+fn a_copy_is_not_taken_for_an_entry_that_is_lost() {
+    let dir = tempfile::tempdir().unwrap();
+    let engine = open(dir.path());
+    for id in ["c0", "c1", "a0"] {
+        remember(&engine, id, None).unwrap();
+    }
+    engine.seal_now(LONG).unwrap();
+    let near = r#"{"resourceType":"Relationship","id":"r","from":{"ref":"Entity/c0"},
+        "to":{"ref":"Entity/c1"},"relationType":"near","createdAt":"2026-05-01T00:00:00Z"}"#;
+    let newer = r#"{"resourceType":"Entity","id":"a0","name":"newer a0"}"#;
+    for resource in [near, newer] {
+        engine.execute(engine.prepare(resource.as_bytes(), Encoding::Json, None).unwrap()).unwrap();
+    }
+    engine.seal_now(LONG).unwrap();
+    engine.stop();
+    let segment = file(dir.path(), "segments", ".omirb");
+    let mut bytes = fs::read(&segment).unwrap();
+    let id = b"\x62id\x62a0";
+    let at = bytes.windows(id.len()).rposition(|part| part == id).unwrap();
+    bytes[at + 4] ^= 0x80;
+    fs::write(&segment, bytes).unwrap();
+    fs::write(file(dir.path(), "segments", ".par"), "").unwrap();
+    let engine = open(dir.path());
+    for id in ["c0", "c1"] {
+        let name = format!("Entity/{id}").parse().unwrap();
+        assert!(engine.get(&name).unwrap().is_some(), "{id} is whole");
+    }
+    assert!(status(&engine, "/counts/lost").as_u64() <= Some(1));
     engine.stop();
 }
 
@@ -191,6 +239,58 @@ fn the_relationships_of_a_lost_thing_are_forgotten_with_it_and_never_dropped_alo
         assert_eq!(status(&engine, "/counts/lost").as_u64(), Some(0), "{start}");
         engine.seal_now(LONG).unwrap();
         let _ = engine.compact(CompactionScope::All);
+        engine.stop();
+    }
+}
+
+#[test]
+fn what_mentions_a_lost_thing_still_does_once_it_is_written_anew() {
+    for with_tombstone in [false, true] {
+        let dir = tempfile::tempdir().unwrap();
+        let engine = open(dir.path());
+        for id in ["a0", "a1", "a2"] {
+            remember(&engine, id, None).unwrap();
+        }
+        if with_tombstone {
+            engine.execute(Change::Forget(vec!["Entity/a2".parse().unwrap()])).unwrap();
+        }
+        engine.seal_now(LONG).unwrap();
+        let put = |id: &str| {
+            let record = format!(
+                r#"{{"resourceType":"MemoryRecord","id":"{id}","content":"{id} is there",
+                "entityRefs":[{{"ref":"Entity/a0"}},{{"ref":"Entity/a1"}}]}}"#
+            );
+            engine
+                .execute(engine.prepare(record.as_bytes(), Encoding::Json, None).unwrap())
+                .unwrap();
+        };
+        put("sealed");
+        engine.seal_now(LONG).unwrap();
+        put("in-a-log");
+        engine.stop();
+        lose(dir.path(), "thing a0");
+        let mention = Query { entities: vec!["Entity/a0".parse().unwrap()], ..Query::everything() };
+        for start in 0..3 {
+            let engine = open(dir.path());
+            assert_eq!(status(&engine, "/counts/lost").as_u64(), Some(1), "{start}");
+            for id in ["sealed", "in-a-log"] {
+                let name: Ref = format!("MemoryRecord/{id}").parse().unwrap();
+                if start == 1 {
+                    engine.execute(Change::Anchor(name.clone(), true)).unwrap();
+                }
+                let stored = decode_resource(&engine.get(&name).unwrap().unwrap()).unwrap();
+                let mut mentions = 0;
+                stored.for_each_reference(|_, _, _| mentions += 1);
+                assert_eq!(mentions, 2, "{id} at {start}, {with_tombstone}");
+            }
+            assert_eq!(engine.recall(&mention).unwrap().total, 2, "{start}");
+            engine.seal_now(LONG).unwrap();
+            let _ = engine.compact(CompactionScope::All);
+            engine.stop();
+        }
+        let engine = open(dir.path());
+        remember(&engine, "a0", None).unwrap();
+        assert_eq!(engine.recall(&mention).unwrap().total, 2);
         engine.stop();
     }
 }

@@ -403,10 +403,14 @@ impl<'a> Planner<'a> {
         };
         queue.reverse();
         // Names that the card has lost with all versions: a tombstone says that nobody misses them any more.
-        for target in targets.iter().filter(|_| up_to == u64::MAX) {
+        for target in targets {
             let key = RefKey::of(target);
             let catalog = self.catalog();
-            let lost = catalog.losses.missed(&key).filter(|_| catalog.live(&key).is_none());
+            let lost = catalog.losses.missed(&key).filter(|lost| {
+                // Nobody knows when a version was recorded that damaged bytes alone tell of.
+                let is_meant = up_to == u64::MAX || !lost.is_presumed && lost.stamp.seq <= up_to;
+                is_meant && catalog.live(&key).is_none()
+            });
             drop(catalog);
             if let Some(lost) = lost
                 && forgotten.insert(key)

@@ -12,7 +12,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use omir_core::instant::Timestamp;
-use omir_core::model::Resource;
 use omir_core::reference::Ref;
 
 use super::cat::Reader;
@@ -25,7 +24,7 @@ use crate::draw::Names;
 use crate::key::RefKey;
 use crate::lock::Lock;
 use crate::log::Log;
-use crate::segment::{self, Draft};
+use crate::segment::{self, Draft, Earlier};
 use crate::signature::DeviceKey;
 use crate::tombstone::{Ending, Tombstone};
 use crate::version::Stamp;
@@ -359,9 +358,16 @@ impl Writer<'_> {
         draft.cover(renumbered(chapter.last), chapter.last_recorded);
         let copies: HashMap<&Ref, &Position> = chapter.copies.iter().map(|(t, p)| (t, p)).collect();
         let (live, reader) = (&self.live, RefCell::new(&mut self.reader));
-        let earlier = |target: &Ref| -> Option<Resource> {
-            let place = copies.get(target).copied().or_else(|| live.get(&RefKey::of(target)))?;
-            reader.borrow_mut().resource(place).ok()
+        let earlier = |target: &Ref| match copies
+            .get(target)
+            .copied()
+            .or_else(|| live.get(&RefKey::of(target)))
+        {
+            Some(place) => match reader.borrow_mut().resource(place) {
+                Ok(resource) => Earlier::Live(Box::new(resource)),
+                Err(_) => Earlier::OutOfReach,
+            },
+            None => Earlier::Gone,
         };
         Ok(draft.build(self.now, earlier))
     }

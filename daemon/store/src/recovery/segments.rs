@@ -208,10 +208,12 @@ impl<I: Index> Recovery<'_, I> {
                     || !block.replaces.is_empty() =>
             {
                 if let Some(first) = lost.first() {
-                    // Its second copy knows those that are no first versions. That may be lost as well.
-                    self.facts.extend(healing::facts_of(self.disk, number));
+                    // Its second copy knows those that are no first versions. Where that is lost as well, the damaged bytes tell.
+                    let facts = healing::facts_of(self.disk, number);
+                    let has_facts = facts.is_some();
+                    self.facts.extend(facts.unwrap_or_default());
                     for LostName { key, stamp } in names {
-                        match stamp.filter(|stamp| stamp.version > 1) {
+                        match stamp.filter(|stamp| stamp.version > 1 && !has_facts) {
                             Some(stamp) => {
                                 self.facts.push(Fact { key, stamp, kind: FactKind::Version });
                             }

@@ -61,7 +61,7 @@ impl<I: Index> Recovery<'_, I> {
             // What it held is told by its sidecar as well.
             if let Some(number) = name.strip_suffix(".damaged").and_then(segment::number_of) {
                 let path = format!("{}/{name}", segment::DIR);
-                self.facts.extend(healing::facts_of(self.disk, number));
+                self.facts.extend(healing::facts_of(self.disk, number).unwrap_or_default());
                 if let Ok((bytes, _)) = disk::read_around(self.disk, &path) {
                     self.names.extend(salvage::keys_set_aside(&bytes));
                 }

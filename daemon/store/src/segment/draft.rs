@@ -35,6 +35,17 @@ pub struct Draft {
     forgotten: HashSet<RefKey>,
 }
 
+/// Something recorded before a log, that a version in it refers to.
+#[derive(Debug)]
+pub enum Earlier {
+    /// Its live version.
+    Live(Box<Resource>),
+    /// There is no such thing any more.
+    Gone,
+    /// The card does not give it back.
+    OutOfReach,
+}
+
 /// Resources recorded earlier that entries refer to, encoded; nothing for what is gone.
 type Copies = BTreeMap<Ref, Option<Vec<u8>>>;
 
@@ -136,12 +147,11 @@ impl Draft {
 
     /// The bytes of the segment.
     ///
-    /// `earlier` gives the live version of something recorded before this log, or `None` if there
-    /// is no such thing (any more).
+    /// `earlier` gives the live version of something recorded before this log.
     pub fn build(
         mut self,
         sealed_at: Timestamp,
-        mut earlier: impl FnMut(&Ref) -> Option<Resource>,
+        mut earlier: impl FnMut(&Ref) -> Earlier,
     ) -> Vec<u8> {
         let mut manifest = std::mem::take(&mut self.manifest);
         let newest: HashSet<usize> = self.newest.values().copied().collect();
@@ -168,14 +178,15 @@ impl Draft {
     }
 
     /// Drops references to what is gone and notes what must be copied in. `None` if the resource
-    /// cannot stand without something that is gone.
+    /// cannot stand without something that is gone, or mentions what the card does not give back.
     fn resolve<'a>(
         &self,
         raw: &'a [u8],
         copies: &mut Copies,
-        earlier: &mut impl FnMut(&Ref) -> Option<Resource>,
+        earlier: &mut impl FnMut(&Ref) -> Earlier,
     ) -> Option<Cow<'a, [u8]>> {
         let mut resource = decode_resource(raw).ok()?;
+        let mut is_out_of_reach = false;
         let mut reachable = |target: &Ref| {
             let key = RefKey::of(target);
             if self.newest.contains_key(&key) {
@@ -187,10 +198,17 @@ impl Draft {
             if let Some(copy) = copies.get(target) {
                 return copy.is_some();
             }
-            let copy = earlier(target).map(|mut copy| {
-                copy.retain_references(|_| false);
-                cbor::to_vec(&copy.to_value())
-            });
+            let copy = match earlier(target) {
+                Earlier::Live(mut copy) => {
+                    copy.retain_references(|_| false);
+                    Some(cbor::to_vec(&copy.to_value()))
+                }
+                Earlier::Gone => None,
+                Earlier::OutOfReach => {
+                    is_out_of_reach = true;
+                    return true;
+                }
+            };
             let is_there = copy.is_some();
             copies.insert(target.clone(), copy);
             is_there
@@ -199,12 +217,13 @@ impl Draft {
         resource.for_each_reference(|_, required, target| {
             stands &= !required || reachable(target);
         });
-        if !stands {
-            return None;
+        let is_changed = stands && resource.retain_references(|target| reachable(target));
+        match (stands, is_changed) {
+            // Its bytes are sound: what it mentions may be written anew.
+            _ if is_out_of_reach => None,
+            (false, _) => None,
+            (_, true) => Some(Cow::Owned(cbor::to_vec(&resource.to_value()))),
+            (_, false) => Some(Cow::Borrowed(raw)),
         }
-        Some(match resource.retain_references(|target| reachable(target)) {
-            true => Cow::Owned(cbor::to_vec(&resource.to_value())),
-            false => Cow::Borrowed(raw),
-        })
     }
 }

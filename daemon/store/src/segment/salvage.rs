@@ -47,7 +47,7 @@ pub(crate) struct Item {
     pub(crate) is_exact: bool,
 }
 
-/// A name that damaged bytes tell. A bit of it may be wrong as well: then it is one that nobody asks for.
+/// A name that damaged bytes tell. A bit of it may be wrong as well.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct LostName {
     pub(crate) key: KeyPrefix,
@@ -99,7 +99,8 @@ pub(crate) fn salvage(bytes: &[u8]) -> Salvage {
     }
     salvage.superseded.retain(|(_, range)| decode_resource(&bytes[range.clone()]).is_ok());
     if salvage.manifest_is_whole {
-        sort_by_checksum(bytes, items, body..end, &mut salvage);
+        let count = front.map(|front| front.count);
+        sort_by_checksum(bytes, items, body..end, count, &mut salvage);
         return salvage;
     }
     // Whatever lacks may have been an entry, unless they are all there.
@@ -139,7 +140,13 @@ pub(super) fn layout(bytes: &[u8]) -> Option<(Layout, Vec<BadSegment>)> {
 }
 
 /// Tells recorded entries, copies and damaged entries apart, by a manifest that is whole.
-fn sort_by_checksum(bytes: &[u8], items: Vec<Item>, body: Range<usize>, salvage: &mut Salvage) {
+fn sort_by_checksum(
+    bytes: &[u8],
+    items: Vec<Item>,
+    body: Range<usize>,
+    count: Option<usize>,
+    salvage: &mut Salvage,
+) {
     let (crcs, stamps) = (&salvage.manifest.crcs, &salvage.manifest.entries);
     let mut expected = 0;
     let mut unknown = Vec::new();
@@ -161,8 +168,12 @@ fn sort_by_checksum(bytes: &[u8], items: Vec<Item>, body: Range<usize>, salvage:
         item.is_exact = true;
         salvage.entries.push(item);
     }
-    unknown.drain(..unknown.len().min(crcs.len() - expected));
-    salvage.copies = unknown;
+    // Copies stand behind all entries, so the last ones are those. Without their number, entries that lack are taken to be first.
+    let copies = match count {
+        Some(count) => count.saturating_sub(crcs.len() + 1),
+        None => unknown.len().saturating_sub(crcs.len() - expected),
+    };
+    salvage.copies = unknown.split_off(unknown.len().saturating_sub(copies));
     let lacking = crcs.len() - salvage.entries.len();
     salvage.lacking = Some(lacking);
     if lacking > 0 {

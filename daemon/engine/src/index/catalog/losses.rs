@@ -58,7 +58,7 @@ impl Losses {
     }
 
     /// Returns true if nothing is lost.
-    pub(super) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.lost.is_empty()
     }
 

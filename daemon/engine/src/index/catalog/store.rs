@@ -154,6 +154,10 @@ impl Index for Catalog {
         self.head(key).is_some()
     }
 
+    fn may_be_lost(&self, key: &RefKey) -> bool {
+        self.may_be_lost(key)
+    }
+
     fn has_version_before(&self, key: &RefKey, seq: u64) -> bool {
         self.rows.has_version_before(key, seq)
     }
