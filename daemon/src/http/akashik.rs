@@ -99,6 +99,8 @@ struct Notifications {
     asker: Asker,
     waiting: mpsc::Receiver<Push>,
     missed: Arc<AtomicBool>,
+    /// The time of the next sign of life, however often the wait for it is given up.
+    beat: Instant,
     _listening: Listening,
     _permit: OwnedSemaphorePermit,
     /// Ends with the client, however that ends.
@@ -139,6 +141,7 @@ impl Notifications {
             asker: Asker::of(parts),
             waiting,
             missed,
+            beat: Instant::now() + HEARTBEAT,
             _listening: listening,
             _permit: permit,
             admitted: Some(admitted),
@@ -152,7 +155,7 @@ impl Notifications {
         let next = if is_behind {
             Next::Missed
         } else {
-            let beat = tokio::time::sleep_until(Instant::now() + HEARTBEAT);
+            let beat = tokio::time::sleep_until(self.beat);
             tokio::select! {
                 biased;
                 () = self.context.stopping.cancelled() => return Next::Stops,
@@ -160,6 +163,7 @@ impl Notifications {
                 () = beat => Next::Beat,
             }
         };
+        self.beat = Instant::now() + HEARTBEAT;
         // A token that was revoked is in force no longer, here too.
         match self.asker.check(&self.context, &EVENTS) {
             Ok(()) => next,

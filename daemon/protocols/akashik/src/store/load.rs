@@ -110,13 +110,25 @@ impl Store {
                 _ => None,
             }));
         }
-        // The last ones have none behind them that names them. Under the lease there are few epochs to ask for.
-        for epoch in last + 1..=leased.min(last + LEASE) {
+        // The last ones have none behind them that names them. Under the lease there are few epochs to ask for, and behind it
+        // those of the next one, which may be lost with all that it covered. A message may have taken the clock far ahead.
+        let (under_lease, mut behind) = (leased.min(last + LEASE), leased + LEASE);
+        let mut epoch = last;
+        loop {
+            epoch = if epoch == under_lease { leased.max(under_lease) + 1 } else { epoch + 1 };
+            if epoch > behind {
+                break;
+            }
             let name = self.name(Sort::Entry, &epoch.to_string())?;
             if !matches!(self.engine.look_up(&name)?, Lookup::Nothing) {
                 gaps.push(epoch);
                 // What comes next says that it came behind this one, so that the gap shows at later starts too.
                 model.last = epoch;
+                if epoch >= leased {
+                    // Its lease is lost with it, and epochs under that were answered.
+                    leased = epoch + LEASE;
+                    behind = leased + LEASE;
+                }
             }
         }
         model.gaps = gaps;

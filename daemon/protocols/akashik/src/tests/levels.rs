@@ -769,3 +769,21 @@ fn a_lost_entry_at_the_end_of_the_log_and_a_lost_unit_are_gaps() {
     assert_eq!(list(&seen, "/log_gaps").len(), 2, "{seen}");
     assert!(!ids(&seen).contains(&lost.as_str()), "{seen}");
 }
+
+#[test]
+fn a_lost_entry_behind_the_lease_is_a_gap_and_its_epoch_is_not_given_again() {
+    let mut rig = Rig::new();
+    rig.join(&["a", "b"]);
+    let wrong = rig.record("a", "The lift works.", "");
+    rig.restart();
+    let retract = format!(r#"{{"action":"retract","unit_id":"{wrong}"}}"#);
+    let epoch = number(&rig.ask("a", "COORDINATE", &retract), "/epoch");
+    rig.lose(&format!("COORDINATE at epoch {epoch}"));
+    for _ in 0..2 {
+        let seen = rig.attune("b", "");
+        assert_eq!(list(&seen, "/log_gaps"), [epoch.into()], "{seen}");
+        let next = number(&rig.ask("a", "RECORD", &unit("The ramp is free.", "")), "/epoch");
+        assert!(next > epoch, "{next} {epoch}");
+        rig.restart();
+    }
+}

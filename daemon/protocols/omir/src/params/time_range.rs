@@ -83,15 +83,15 @@ fn expression(text: &str, now: Timestamp) -> Option<Timestamp> {
     let Some(offset) = text.strip_prefix("now(").and_then(|rest| rest.strip_suffix(')')) else {
         return timestamp(humantime::parse_rfc3339_weak(text).ok()?);
     };
-    let now = UNIX_EPOCH + Duration::new(u64::try_from(now.secs()).unwrap_or(0), now.nanos());
     let seconds = match offset.strip_prefix('-') {
         _ if offset.is_empty() => 0.0,
         Some(before) => -seconds(before)?,
         None => seconds(offset)?,
     };
-    let distance = Duration::try_from_secs_f64(seconds.abs()).ok()?;
-    let at = if seconds < 0.0 { now.checked_sub(distance) } else { now.checked_add(distance) };
-    timestamp(at?)
+    let distance =
+        i128::try_from(Duration::try_from_secs_f64(seconds.abs()).ok()?.as_nanos()).ok()?;
+    let now = i128::from(now.secs()) * NANOS + i128::from(now.nanos());
+    from_nanos(if seconds < 0.0 { now.checked_sub(distance) } else { now.checked_add(distance) }?)
 }
 
 /// Seconds in each unit of a duration. A suffix that ends in another one comes before it.
@@ -117,8 +117,16 @@ fn timestamp(at: SystemTime) -> Option<Timestamp> {
         Ok(since) => i128::try_from(since.as_nanos()).ok()?,
         Err(before) => -i128::try_from(before.duration().as_nanos()).ok()?,
     };
-    let secs = i64::try_from(since.div_euclid(1_000_000_000)).ok()?;
-    Some(Timestamp::from_unix(secs, u32::try_from(since.rem_euclid(1_000_000_000)).ok()?))
+    from_nanos(since)
+}
+
+/// Nanoseconds in a second.
+const NANOS: i128 = 1_000_000_000;
+
+/// Returns the time so many nanoseconds after 1970, or before.
+fn from_nanos(since: i128) -> Option<Timestamp> {
+    let secs = i64::try_from(since.div_euclid(NANOS)).ok()?;
+    Some(Timestamp::from_unix(secs, u32::try_from(since.rem_euclid(NANOS)).ok()?))
 }
 
 #[cfg(test)]
@@ -129,6 +137,17 @@ mod tests {
 
     fn at(text: &str) -> Timestamp {
         Timestamp::parse(text).unwrap()
+    }
+
+    #[test]
+    fn a_length_counts_before_1970_too() {
+        let to = |text: &str| parse(text, NOW).unwrap().to;
+        assert_eq!(to("[1969-12-31T20:00:00Z;2h]"), Bound::Included(at("1969-12-31T22:00:00Z")));
+        assert_eq!(
+            to("[1969-12-31T23:00:00.5Z;2h]"),
+            Bound::Included(at("1970-01-01T01:00:00.5Z"))
+        );
+        assert_eq!(to("[1970-01-01T01:00:00Z;-2h]"), Bound::Included(at("1969-12-31T23:00:00Z")));
     }
 
     #[test]
