@@ -52,7 +52,7 @@ FORBIDDEN = {
 # The crates whose public API fits a page: their public modules, and the most names that `lib.rs` exports and that all of
 # its rooms do.
 API = {
-    "store": {"rooms": {"backup", "disk", "format", "inspect"}, "most": 67, "most_in_rooms": 110},
+    "store": {"rooms": {"backup", "disk", "format", "inspect"}, "most": 67, "most_in_rooms": 111},
     # `testing` is for the tests of other crates, and hidden in the documentation.
     "engine": {"rooms": {"testing"}, "most": 82, "most_in_rooms": 5},
     "router": {"rooms": {"field", "testing", "tool"}, "most": 52, "most_in_rooms": 16},
