@@ -38,9 +38,12 @@ pub fn with<T>(
 /// # Errors
 /// As [`with`].
 pub fn by(client: &Client, robot: &str, named: &Ref) -> Result<Ref> {
-    if client.fetch(robot, &format!("memory/{named}"))?.is_some() {
-        return Ok(named.clone());
-    }
+    match client.fetch(robot, &format!("memory/{named}")) {
+        Ok(Some(_)) => return Ok(named.clone()),
+        // The card does not give it back. Others may mention it.
+        Err(error) if error.code() == Code::Internal.as_str() => return Ok(named.clone()),
+        found => found?,
+    };
     Ok(only_one(client, robot, named)?.unwrap_or_else(|| named.clone()))
 }
 

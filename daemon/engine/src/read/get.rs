@@ -66,18 +66,16 @@ impl Engine {
             let version = id.map_or(0, |id| catalog.doc(id).version);
             (id, version, catalog.losses.missed(&key))
         };
+        let named =
+            |error: Error| Error { message: format!("{reference}: {}", error.message), ..error };
         match (id.and_then(|id| self.outgoing([id]).pop()), lost) {
             (Some(outgoing), _) => {
-                let named = |error: Error| Error {
-                    message: format!("{reference}: {}", error.message),
-                    ..error
-                };
                 let bytes = self.counted(self.emit(&outgoing)).map_err(named)?;
                 Ok(Some((bytes, version)))
             }
             (None, Some(lost)) => {
                 let missing = Missing { version: lost.stamp.version, readable: None };
-                self.counted(Err(unreadable(missing)))
+                self.counted(Err(named(unreadable(missing))))
             }
             (None, None) => Ok(None),
         }
