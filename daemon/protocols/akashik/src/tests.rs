@@ -3,6 +3,7 @@
 mod conflicts;
 mod coordination;
 mod crowd;
+mod gaps;
 mod levels;
 mod pushes;
 mod simulation;
