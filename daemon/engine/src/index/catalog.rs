@@ -24,6 +24,7 @@ use self::losses::Losses;
 use self::places::Places;
 use self::references::References;
 use self::rows::Rows;
+pub(crate) use self::score_bounds::BoundWeights;
 use self::score_bounds::ScoreBounds;
 use self::tier_counts::TierCounts;
 use self::tombstones::Tombstones;

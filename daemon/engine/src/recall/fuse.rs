@@ -44,30 +44,23 @@ const STRONG_COSINE: f64 = 0.5;
 const AKIN: f64 = 0.75;
 /// Share of the relevance of a match that what it is related to has.
 const SPREAD: f64 = 0.5;
-/// The parts that are decided here.
-const DECIDED: [ScorePart; 5] = [
-    ScorePart::Text,
-    ScorePart::Meaning,
-    ScorePart::Akin,
-    ScorePart::Neighbours,
-    ScorePart::Related,
-];
-/// What a sum of ten parts may differ by if it is added in another order.
-const ROUNDING: f64 = 1e-12;
 /// Longest time between neighbours; microseconds.
 const SAME_HOUR: i64 = 3_600_000_000;
 
-/// Most candidates whose room is kept for the next question: two megabytes with their neighbours. Room that is given back to the system
+/// Most entries of a list whose room is kept for the next question: two megabytes each. Room that is given back to the system
 /// costs a page fault for each of its pages when it is taken again, some two hundred for a question with 33,000 matches.
-const MOST_KEPT: usize = 1 << 16;
+const MOST_NEAR_KEPT: usize = 1 << 18;
+const MOST_CANDIDATES_KEPT: usize = 1 << 16;
 /// Rooms that are kept. More are made while more questions are asked at once.
 const MOST_ROOMS: usize = 2;
 
-/// Room for lists that are as long as there are matches.
+/// Room for lists that may be as long as there are memories.
 #[derive(Default)]
 struct Room {
+    /// All that are near in meaning, ascending.
     near: Vec<Near>,
-    all: Vec<Candidate>,
+    /// Those that match by words or by a relationship, and those that are near and have akin words; ascending.
+    others: Vec<Candidate>,
 }
 
 /// Rooms that no question uses right now. The one used last is taken first: the processor's cache knows it still, whatever
@@ -80,7 +73,10 @@ impl Room {
     }
 
     fn give_back(self) {
-        let room = Self { near: emptied(self.near), all: emptied(self.all) };
+        let room = Self {
+            near: emptied(self.near, MOST_NEAR_KEPT),
+            others: emptied(self.others, MOST_CANDIDATES_KEPT),
+        };
         let mut rooms = ROOMS.lock();
         if rooms.len() < MOST_ROOMS {
             rooms.push(room);
@@ -89,16 +85,16 @@ impl Room {
 }
 
 /// Empties a list, and gives its room back if it is large.
-fn emptied<T>(mut list: Vec<T>) -> Vec<T> {
+fn emptied<T>(mut list: Vec<T>, most: usize) -> Vec<T> {
     list.clear();
-    list.shrink_to(MOST_KEPT);
+    list.shrink_to(most);
     list
 }
 
 /// A version that matches by words, by meaning, by a relationship, or by several of them.
 ///
 /// There may be as many as there are memories, so they are small: what they hold was computed in single precision, or is
-/// a bound.
+/// a bound. Of one that is near in meaning and nothing else, only the cosine is kept.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Candidate {
     pub(super) id: DocId,
@@ -114,8 +110,8 @@ pub(super) struct Candidate {
     related: f32,
     /// True if it has too little of the words, does not reach the floor, and nothing leads here.
     pub(super) is_hidden: bool,
-    /// The relevance of its neighbours, at most.
-    near: f32,
+    /// The relevance of its neighbours, at most. Known of one that [`Candidates::each`] gives.
+    beside: f32,
     /// True if it matches not by words alone, so that its filters were compared already.
     pub(super) is_accepted: bool,
 }
@@ -130,9 +126,13 @@ impl Candidate {
             akin: 0.0,
             related: 0.0,
             is_hidden: false,
-            near: 0.0,
+            beside: 0.0,
             is_accepted: false,
         }
+    }
+
+    fn near((id, cosine): Near) -> Self {
+        Self { cosine: cosine.max(0.0), is_accepted: true, ..Self::bare(id) }
     }
 
     /// What its words say: agreement, and less where many of them are missing.
@@ -148,14 +148,12 @@ pub(super) struct Candidates {
     pub(super) weights: Weights,
     /// True if some that are near may be missing.
     pub(super) is_approximate: bool,
-    /// The most that all parts together bring that are not decided here, with what sums in another order may differ.
-    most_of_others: f64,
-    /// Relevance by part, as the weights have it.
+    /// The relevance that comes to neighbours, by part.
     per_text: f64,
-    per_cosine: f64,
-    per_akin: f64,
-    /// The same of the relevance that comes to neighbours.
     lent_per_cosine: f64,
+    per_akin: f64,
+    /// True if relevance comes to neighbours.
+    has_neighbours: bool,
 }
 
 impl Candidates {
@@ -182,15 +180,13 @@ impl Candidates {
             }
             None => false,
         };
-        let near = &room.near;
+        let max = |most: f64, (_, value): &Near| most.max(f64::from(*value));
+        let c_max = room.near.iter().fold(0.0, max);
         let related = related(catalog, query, within.as_deref(), &mut passes);
-        let max = |most: f64, (_, value): &(DocId, f32)| most.max(f64::from(*value));
-        let c_max = near.iter().fold(0.0, max);
-        let beside = beside_words(near, related);
-        let (t_max, share) = merge(catalog, resolved, filter, beside, &mut room.all);
+        let (t_max, share) = gather(catalog, resolved, filter, related, &mut room);
         let k_max = match &query.vector {
             Some(vector) if !vector.words.is_empty() => {
-                look_at_akin(catalog, vector, filter, &mut room.all)
+                look_at_akin(catalog, vector, filter, &mut room)
             }
             _ => 0.0,
         };
@@ -213,38 +209,58 @@ impl Candidates {
         let per = |weight: f64, max: f64| if max > 0.0 { scale * weight / max } else { 0.0 };
         let akin = if k_max > 0.0 { AKIN } else { 0.0 };
         let per_cosine = per((1.0 - words) * (1.0 - akin), c_max);
-        let mut candidates = Self {
-            room,
-            weights: Weights::of(query),
-            is_approximate,
-            most_of_others: 0.0,
-            per_text: per(words, t_max),
-            per_cosine,
-            per_akin: per((1.0 - words) * akin, k_max),
-            // Texts of one hour are somewhat alike, whatever was asked.
-            lent_per_cosine: if akin > 0.0 { 0.0 } else { per_cosine },
-        };
+        let (per_text, per_akin) = (per(words, t_max), per((1.0 - words) * akin, k_max));
         // No score is above 1, whatever comes of neighbours and relationships.
         let share = 1.0 / (1.0 + 2.0 * neighbours + spread);
-        candidates.weights = candidates.weights.fused(&[
-            (ScorePart::Text, candidates.per_text * share),
-            (ScorePart::Meaning, candidates.per_cosine * share),
-            (ScorePart::Akin, candidates.per_akin * share),
+        let weights = Weights::of(query).fused(&[
+            (ScorePart::Text, per_text * share),
+            (ScorePart::Meaning, per_cosine * share),
+            (ScorePart::Akin, per_akin * share),
             (ScorePart::Neighbours, neighbours * share),
             (ScorePart::Related, spread * scale * share),
         ]);
-        let others = ScorePart::ALL.into_iter().filter(|part| !DECIDED.contains(part));
-        candidates.most_of_others =
-            others.map(|part| candidates.weights.of_part(part)).sum::<f64>() + ROUNDING;
-        if neighbours > 0.0 {
-            candidates.look_at_neighbours();
-        }
-        Some(candidates)
+        // Texts of one hour are somewhat alike, whatever was asked.
+        let lent_per_cosine = if akin > 0.0 { 0.0 } else { per_cosine };
+        let has_neighbours = neighbours > 0.0;
+        Some(Self {
+            room,
+            weights,
+            is_approximate,
+            per_text,
+            per_akin,
+            lent_per_cosine,
+            has_neighbours,
+        })
     }
 
-    /// The candidates, ascending.
-    pub(super) fn all(&self) -> &[Candidate] {
-        &self.room.all
+    /// Calls `f` with each candidate, ascending, and with the most that neighbours can bring it: those recorded right before and
+    /// after, whatever they are.
+    pub(super) fn each(&self, mut f: impl FnMut(&Candidate)) {
+        let mut all = Merged { near: &self.room.near, others: &self.room.others };
+        let mut before: Option<(DocId, f64)> = None;
+        let mut next = all.next();
+        while let Some(mut one) = next {
+            next = all.next();
+            if self.has_neighbours {
+                let last = before.filter(|(id, _)| id + 1 == one.id).map_or(0.0, |(_, lent)| lent);
+                let after = next.as_ref().filter(|next| next.id == one.id + 1);
+                let beside = last + after.map_or(0.0, |after| self.lent(after));
+                before = Some((one.id, self.lent(&one)));
+                // Rounded up: it is a bound.
+                one.beside = if beside > 0.0 { (beside as f32).next_up() } else { 0.0 };
+            }
+            f(&one);
+        }
+    }
+
+    /// The candidate of a version.
+    fn find(&self, id: DocId) -> Option<Candidate> {
+        let Room { near, others } = &self.room;
+        let of_others = others.binary_search_by_key(&id, |one| one.id).ok();
+        of_others.and_then(|at| others.get(at).copied()).or_else(|| {
+            let at = near.binary_search_by_key(&id, |(id, _)| *id).ok()?;
+            near.get(at).copied().map(Candidate::near)
+        })
     }
 
     /// The relevance that comes to neighbours.
@@ -257,67 +273,69 @@ impl Candidates {
             + self.per_akin * f64::from(candidate.akin)
     }
 
-    /// Notes the most that neighbours can bring: those recorded right before and after, whatever they are.
-    fn look_at_neighbours(&mut self) {
-        let mut before: Option<(DocId, f64)> = None;
-        for at in 0..self.room.all.len() {
-            let Some(one) = self.room.all.get(at).copied() else { break };
-            let own = self.lent(&one);
-            let next = self.room.all.get(at + 1).filter(|next| next.id == one.id + 1);
-            let next = next.map_or(0.0, |next| self.lent(next));
-            let last = before.filter(|(id, _)| id + 1 == one.id).map_or(0.0, |(_, last)| last);
-            if let Some(one) = self.room.all.get_mut(at) {
-                // Rounded up: it is a bound.
-                one.near = ((last + next) as f32).next_up();
-            }
-            before = Some((one.id, own));
-        }
-    }
-
-    /// The parts of a candidate's score that this decides, with all that neighbours can bring at most.
-    pub(super) fn most(candidate: &Candidate, scores: &mut Scores) {
-        scores[ScorePart::Text] = candidate.said().into();
-        scores[ScorePart::Meaning] = candidate.cosine.into();
-        scores[ScorePart::Akin] = candidate.akin.into();
-        scores[ScorePart::Neighbours] = candidate.near.into();
-        scores[ScorePart::Related] = candidate.related.into();
-    }
-
-    /// The most that a candidate's score can be, whatever its other parts are.
+    /// The most that the parts bring to a candidate's score that this decides.
     #[inline]
-    pub(super) fn most_score(&self, candidate: &Candidate) -> f64 {
+    pub(super) fn most_relevance(&self, candidate: &Candidate) -> f64 {
         let of = |part, value: f32| self.weights.of_part(part) * f64::from(value);
         of(ScorePart::Text, candidate.said())
             + of(ScorePart::Meaning, candidate.cosine)
             + of(ScorePart::Akin, candidate.akin)
-            + of(ScorePart::Neighbours, candidate.near)
+            + of(ScorePart::Neighbours, candidate.beside)
             + of(ScorePart::Related, candidate.related)
-            + self.most_of_others
     }
 
-    /// The same with what neighbours bring: those of the same source and hour.
+    /// The parts of a candidate's score that this decides, with what neighbours bring: those of the same source and hour.
     pub(super) fn exactly(
         &self,
         catalog: &Catalog,
         filter: &Filter<'_>,
-        at: usize,
+        one: &Candidate,
         scores: &mut Scores,
     ) {
-        let Some(one) = self.room.all.get(at) else { return };
-        Self::most(one, scores);
-        if one.near > 0.0 {
-            let before = at.checked_sub(1).and_then(|at| self.room.all.get(at));
-            let beside = [before, self.room.all.get(at + 1)];
-            let of = |other: &&Candidate| {
-                other.id.abs_diff(one.id) == 1
-                    && is_neighbour(catalog.doc(one.id), catalog.doc(other.id))
+        scores[ScorePart::Text] = one.said().into();
+        scores[ScorePart::Meaning] = one.cosine.into();
+        scores[ScorePart::Akin] = one.akin.into();
+        scores[ScorePart::Related] = one.related.into();
+        if one.beside > 0.0 {
+            let beside = [one.id.checked_sub(1), one.id.checked_add(1)];
+            let of = |other: &Candidate| {
+                is_neighbour(catalog.doc(one.id), catalog.doc(other.id))
                     // What is no answer itself, such as an older version of this one, makes nothing else an answer.
                     && (other.is_accepted || filter.accepts(catalog, other.id).is_some())
             };
-            let near = beside.into_iter().flatten().filter(of).map(|other| self.lent(other));
+            let beside = beside.into_iter().flatten().filter_map(|id| self.find(id)).filter(of);
             // A sum of nothing is -0, which a reader would wonder about.
-            scores[ScorePart::Neighbours] = near.fold(0.0, |sum, one| sum + one);
+            scores[ScorePart::Neighbours] = beside.fold(0.0, |sum, other| sum + self.lent(&other));
         }
+    }
+}
+
+/// All candidates, ascending, each once.
+struct Merged<'a> {
+    near: &'a [Near],
+    others: &'a [Candidate],
+}
+
+impl Iterator for Merged<'_> {
+    type Item = Candidate;
+
+    #[inline]
+    fn next(&mut self) -> Option<Candidate> {
+        let near = self.near.split_first();
+        if let Some((other, others)) = self.others.split_first()
+            && near.is_none_or(|((id, _), _)| other.id <= *id)
+        {
+            self.others = others;
+            if let Some(((id, _), rest)) = near
+                && *id == other.id
+            {
+                self.near = rest;
+            }
+            return Some(*other);
+        }
+        let (first, rest) = near?;
+        self.near = rest;
+        Some(Candidate::near(*first))
     }
 }
 
@@ -353,16 +371,21 @@ fn near(
     // Only where a total that is too low will do.
     let signs_first = !query.exact_total && space.has_signs();
     space.near(&wanted.vector, floor, within, signs_first, passes, found);
+    // Rows lie in order unless some were made later.
+    if !found.is_sorted_by(|(a, _), (b, _)| a < b) {
+        found.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)));
+        found.dedup_by_key(|(id, _)| *id);
+    }
     Some(signs_first)
 }
 
-/// The versions that mention a related entity, or are one, with the largest relevance that leads there.
+/// The versions that mention a related entity, or are one, ascending, with the largest relevance that leads there.
 fn related(
     catalog: &Catalog,
     query: &Query,
     within: Option<&[DocId]>,
     passes: &mut dyn FnMut(DocId) -> bool,
-) -> Vec<(DocId, f64)> {
+) -> Vec<(DocId, f32)> {
     let mut versions = VersionReader::new(query.read_point());
     let mut found = Vec::new();
     for (entity, relevance) in &query.related {
@@ -373,62 +396,45 @@ fn related(
         };
         let ids = catalog.mentioning(&key).iter().copied().chain(own);
         let is_within = |id: &DocId| within.is_none_or(|within| within.binary_search(id).is_ok());
-        found.extend(ids.filter(is_within).filter(|id| passes(*id)).map(|id| (id, *relevance)));
+        let ids = ids.filter(is_within).filter(|id| passes(*id));
+        found.extend(ids.map(|id| (id, *relevance as f32)));
     }
+    found.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)));
+    found.dedup_by_key(|(id, _)| *id);
     found
 }
 
-/// Candidates by meaning and by relationships, ascending.
-fn beside_words(
-    near: &[Near],
-    related: Vec<(DocId, f64)>,
-) -> Box<dyn Iterator<Item = Candidate> + '_> {
-    let by_meaning = near.iter().map(|(id, cosine)| Candidate {
-        cosine: cosine.max(0.0),
-        is_accepted: true,
-        ..Candidate::bare(*id)
-    });
-    // Rows lie in order unless some were made later, and then nothing is there twice.
-    if related.is_empty() && near.is_sorted_by(|(a, _), (b, _)| a < b) {
-        return Box::new(by_meaning);
-    }
-    let by_relation = related.into_iter().map(|(id, related)| Candidate {
-        related: related as f32,
-        is_accepted: true,
-        ..Candidate::bare(id)
-    });
-    let mut all: Vec<Candidate> = by_meaning.chain(by_relation).collect();
-    all.sort_unstable_by_key(|one| one.id);
-    all.dedup_by(|one, kept| {
-        let is_same = one.id == kept.id;
-        if is_same {
-            kept.cosine = kept.cosine.max(one.cosine);
-            kept.related = kept.related.max(one.related);
-        }
-        is_same
-    });
-    Box::new(all.into_iter())
-}
-
-/// Adds candidates by words and all others to a list, and returns the most that words say, and the largest share of their weight.
-fn merge(
+/// Gathers the candidates by words and by relationships, and returns the most that words say, and the largest share of their weight.
+fn gather(
     catalog: &Catalog,
     resolved: &ResolvedQuery<'_>,
     filter: &Filter<'_>,
-    beside: impl Iterator<Item = Candidate>,
-    all: &mut Vec<Candidate>,
+    related: Vec<(DocId, f32)>,
+    room: &mut Room,
 ) -> (f64, f32) {
-    let mut rest = beside.peekable();
+    let Room { near, others } = room;
+    let mut near = near.as_slice();
+    // The candidate of a version, near in meaning or not, and the relevance that leads there if any does; versions must ascend.
+    let mut candidate = |id: DocId, related: Option<f32>| {
+        while near.first().is_some_and(|(other, _)| *other < id) {
+            near = &near[1..];
+        }
+        let near = near.first().filter(|(other, _)| *other == id);
+        let mut one = near.map_or_else(|| Candidate::bare(id), |near| Candidate::near(*near));
+        one.related = related.unwrap_or_default();
+        one.is_accepted |= related.is_some();
+        one
+    };
+    let mut related = related.into_iter().peekable();
     let (mut t_max, mut most) = (0.0_f32, 0.0_f32);
     let has_vector = resolved.has_vector();
     propose_words(catalog, resolved, &mut |id, text| {
-        while let Some(other) = rest.next_if(|other| other.id < id) {
-            all.push(other);
+        while let Some((other, relevance)) = related.next_if(|(other, _)| *other < id) {
+            others.push(candidate(other, Some(relevance)));
         }
-        let mut one = rest.next_if(|other| other.id == id).unwrap_or_else(|| Candidate {
-            is_hidden: resolved.is_hidden(),
-            ..Candidate::bare(id)
-        });
+        let leads_here = related.next_if(|(other, _)| *other == id);
+        let mut one = candidate(id, leads_here.map(|(_, relevance)| relevance));
+        one.is_hidden = !one.is_accepted && resolved.is_hidden();
         one.text = text as f32;
         one.share = if has_vector { resolved.share() } else { 1.0 };
         // The best match that is shown decides, so only what may be the best is compared with the filters here.
@@ -439,9 +445,9 @@ fn merge(
         {
             (t_max, most) = (t_max.max(said), most.max(share));
         }
-        all.push(one);
+        others.push(one);
     });
-    all.extend(rest);
+    others.extend(related.map(|(id, relevance)| candidate(id, Some(relevance))));
     (t_max.into(), most)
 }
 
@@ -450,13 +456,24 @@ fn look_at_akin(
     catalog: &Catalog,
     wanted: &QueryVector,
     filter: &Filter<'_>,
-    all: &mut [Candidate],
+    room: &mut Room,
 ) -> f64 {
+    let Room { near, others } = room;
+    let (known, mut at) = (others.len(), 0);
+    let mut near = near.as_slice();
     let mut k_max = 0.0_f32;
-    let mut rest = all.iter_mut().peekable();
     akin(catalog, wanted, |id, agreement| {
-        while rest.next_if(|one| one.id < id).is_some() {}
-        let Some(one) = rest.next_if(|one| one.id == id) else { return };
+        while others.get(at).is_some_and(|one| at < known && one.id < id) {
+            at += 1;
+        }
+        let is_known = at < known && others.get(at).is_some_and(|one| one.id == id);
+        if !is_known {
+            near = &near[near.partition_point(|(other, _)| *other < id)..];
+            let Some(one) = near.first().filter(|(other, _)| *other == id) else { return };
+            others.push(Candidate::near(*one));
+        }
+        let one = if is_known { others.get_mut(at) } else { others.last_mut() };
+        let Some(one) = one else { return };
         one.akin = agreement;
         if agreement > k_max
             && !one.is_hidden
@@ -465,6 +482,10 @@ fn look_at_akin(
             k_max = agreement;
         }
     });
+    // Two lists in order, one behind the other: the sort merges them.
+    if known < others.len() {
+        others.sort_by_key(|one| one.id);
+    }
     k_max.into()
 }
 

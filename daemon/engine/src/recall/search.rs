@@ -4,7 +4,7 @@
 //! would do. So the answer is exactly that of a scan.
 
 use super::filter::Filter;
-use super::fuse::Candidates;
+use super::fuse::{Candidate, Candidates};
 use super::propose::{ResolvedQuery, propose, ranked_part};
 use super::query::{Order, Query};
 use super::ranking::{Rank, Ranked, TopHits};
@@ -12,10 +12,13 @@ use super::score::{Weights, proximity};
 use super::tally::Tally;
 use super::texts::{Check, Verdicts};
 use super::walk::{bare, walk};
-use crate::index::catalog::{Catalog, ReadPoint};
+use crate::index::catalog::{BoundWeights, Catalog, ReadPoint};
 use crate::index::doc::{DocId, Stamp};
 use crate::index::scores::{ScorePart, Scores};
 use crate::index::text::{Docs, TextQuery};
+
+/// What a sum of ten parts may differ by if it is added in another order.
+const ROUNDING: f64 = 1e-12;
 
 /// The matches of a query: their number, and the page that was asked for.
 #[derive(Debug, Clone, Default)]
@@ -142,25 +145,19 @@ fn select(
         return Matches::default();
     }
     let weights = fused.as_ref().map_or(weights, |fused| fused.weights);
-    let mut look = |id: DocId, proposed: f64, at_fused: Option<usize>| {
-        let candidate = at_fused.and_then(|at| fused.as_ref()?.all().get(at));
+    let text_weight = ranked.map_or(0.0, |part| weights.of_part(part));
+    let bound_weights = BoundWeights::of(|part| weights.of_part(part));
+    let most_elsewhere = weights.of_part(ScorePart::Proximity) + ROUNDING;
+    let mut look = |id: DocId, proposed: f64, candidate: Option<&Candidate>| {
         let is_hidden = candidate.map_or_else(|| resolved.is_hidden(), |one| one.is_hidden);
         if prunes || skips {
             let bound = catalog.score_bounds.of(id);
-            let least = best.threshold();
             let is_beyond = || {
-                if let (Some(fused), Some(candidate)) = (&fused, candidate)
-                    && fused.most_score(candidate) < least
-                {
-                    return true;
-                }
-                let mut most = bound.scores();
-                most[ScorePart::Proximity] = 1.0;
-                match candidate {
-                    Some(candidate) => Candidates::most(candidate, &mut most),
-                    None => most[ScorePart::Text] = proposed,
-                }
-                weights.score(&most) < least
+                let relevance = match (&fused, candidate) {
+                    (Some(fused), Some(candidate)) => fused.most_relevance(candidate),
+                    _ => text_weight * proposed,
+                };
+                relevance + most_elsewhere + bound.most(&bound_weights) < best.threshold()
             };
             if bound.is_plain && is_beyond() {
                 if prunes {
@@ -182,8 +179,8 @@ fn select(
             return;
         }
         let mut scores = Scores::default();
-        match (&fused, at_fused) {
-            (Some(fused), Some(at)) => fused.exactly(catalog, filter, at, &mut scores),
+        match (&fused, candidate) {
+            (Some(fused), Some(one)) => fused.exactly(catalog, filter, one, &mut scores),
             _ => {
                 if let Some(part) = ranked {
                     scores[part] = proposed;
@@ -227,9 +224,7 @@ fn select(
         }
     };
     match &fused {
-        Some(fused) => {
-            (0..).zip(fused.all()).for_each(|(at, one)| look(one.id, f64::from(one.text), Some(at)))
-        }
+        Some(fused) => fused.each(|one| look(one.id, one.text.into(), Some(one))),
         None => propose(catalog, &resolved, &mut |id, proposed| look(id, proposed, None)),
     }
     let page = best.page(offset);

@@ -4,7 +4,7 @@ use omir_core::reference::ResourceType;
 
 use crate::index::doc::{self, Doc, DocId, or_neutral};
 use crate::index::producers::OURS;
-use crate::index::scores::{ScorePart, Scores};
+use crate::index::scores::ScorePart;
 
 /// The parts that have a bound: those that depend on the version alone. Retrievability and recency are as of
 /// the last refresh; they only fall from then on, unless there is an access.
@@ -26,14 +26,22 @@ impl ScoreBound {
         (score.clamp(0.0, 1.0) * 255.0).ceil() as u8
     }
 
-    /// The bounds, if [`ScoreBounds::hold_at`] says so; 0 for the other parts.
+    /// The most that the parts with a bound bring to a score, if [`ScoreBounds::hold_at`] says so. The sum may be too low by what
+    /// rounding makes of four terms.
     #[inline]
-    pub fn scores(self) -> Scores {
-        let mut scores = Scores::default();
-        for (part, upper) in BOUNDED.into_iter().zip(self.upper) {
-            scores[part] = f64::from(upper) / 255.0;
-        }
-        scores
+    pub fn most(self, weights: &BoundWeights) -> f64 {
+        weights.0.iter().zip(self.upper).map(|(weight, upper)| weight * f64::from(upper)).sum()
+    }
+}
+
+/// The weights of the parts with a bound, in one query.
+#[derive(Debug, Clone, Copy)]
+pub struct BoundWeights([f64; BOUNDED.len()]);
+
+impl BoundWeights {
+    /// From the weight of each part.
+    pub fn of(weight: impl Fn(ScorePart) -> f64) -> Self {
+        Self(BOUNDED.map(|part| weight(part) / 255.0))
     }
 }
 

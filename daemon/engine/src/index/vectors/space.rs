@@ -1,8 +1,12 @@
 //! The vectors of one model: rows in blocks, so that a new row moves no other one.
 
 use std::collections::BinaryHeap;
+use std::sync::LazyLock;
+use std::thread;
 
 use omird_embedding::{Bits, ModelName, Probe, Vector};
+
+use parking_lot::Mutex;
 
 use crate::index::doc::DocId;
 
@@ -14,6 +18,17 @@ const BITS_FROM: usize = 256;
 const MANY_ROWS: usize = 1 << 14;
 /// Rows whose numbers are compared where signs are looked at first.
 const BEST_BY_SIGNS: usize = 1024;
+/// Bytes of numbers from which a scan is shared among threads: it takes some milliseconds, and a thread a twentieth of one.
+const MUCH: usize = 16 << 20;
+/// Most threads of a scan.
+const MOST_THREADS: usize = 4;
+
+/// Threads of a scan on this machine.
+static THREADS: LazyLock<usize> = LazyLock::new(|| {
+    thread::available_parallelism().map_or(1, |cores| cores.get().min(MOST_THREADS))
+});
+/// Held while a scan is shared. Where several questions are asked at once, the other cores have work of their own.
+static SHARED_SCAN: Mutex<()> = Mutex::new(());
 
 #[derive(Debug, Default)]
 struct Block {
@@ -160,12 +175,16 @@ impl Space {
             return;
         }
         let Some(within) = within else {
-            let mut cosines = Vec::with_capacity(BLOCK_ROWS);
-            for block in &self.blocks {
-                probe.cosines(&block.values, &block.scales, &mut cosines);
-                let near = block.docs.iter().zip(&cosines).filter(|(_, cosine)| **cosine >= floor);
-                found.extend(near.filter(|(doc, _)| passes(**doc)).map(|(doc, one)| (*doc, *one)));
+            let before = found.len();
+            match (self.rows * dims >= MUCH).then(|| SHARED_SCAN.try_lock()).flatten() {
+                Some(_alone) => scan_shared(&self.blocks, &probe, floor, *THREADS, found),
+                None => scan(&self.blocks, &probe, floor, found),
             }
+            let mut at = 0;
+            found.retain(|(doc, _)| {
+                at += 1;
+                at <= before || passes(*doc)
+            });
             return;
         };
         for block in &self.blocks {
@@ -214,6 +233,39 @@ impl Space {
         }
         best.into_iter().map(|(_, block, row)| (block, row)).collect()
     }
+}
+
+/// Adds the rows of some blocks that have at least the cosine `floor` with a vector, in order.
+fn scan(blocks: &[Block], probe: &Probe, floor: f32, found: &mut Vec<Near>) {
+    let mut cosines = Vec::with_capacity(BLOCK_ROWS);
+    for block in blocks {
+        probe.cosines(&block.values, &block.scales, &mut cosines);
+        let near = block.docs.iter().zip(&cosines).filter(|(_, cosine)| **cosine >= floor);
+        found.extend(near.map(|(doc, cosine)| (*doc, *cosine)));
+    }
+}
+
+/// The same on so many threads.
+fn scan_shared(blocks: &[Block], probe: &Probe, floor: f32, threads: usize, found: &mut Vec<Near>) {
+    let (own, rest) = blocks.split_at(blocks.len() / threads.max(1));
+    if threads <= 1 {
+        return scan(blocks, probe, floor, found);
+    }
+    thread::scope(|scope| {
+        let of_rest = || {
+            let mut found = Vec::new();
+            scan_shared(rest, probe, floor, threads - 1, &mut found);
+            found
+        };
+        let helper = thread::Builder::new().name("omird-scan".into()).spawn_scoped(scope, of_rest);
+        scan(own, probe, floor, found);
+        match helper.map(thread::ScopedJoinHandle::join) {
+            Ok(Ok(others)) => found.extend(others),
+            Ok(Err(panic)) => std::panic::resume_unwind(panic),
+            // No thread is to be had.
+            Err(_) => scan(rest, probe, floor, found),
+        }
+    });
 }
 
 #[cfg(test)]
@@ -268,6 +320,20 @@ mod tests {
         let mut found = Vec::new();
         space.near(&vectors(1, 32)[0], -1.0, None, false, &mut |_| true, &mut found);
         assert_eq!(found, []);
+    }
+
+    #[test]
+    fn a_scan_on_several_threads_finds_the_same_in_the_same_order() {
+        let all = vectors(5 * BLOCK_ROWS + 100, 16);
+        let (space, probe) = (space(&all), Probe::of(&all[17]));
+        let mut alone = Vec::new();
+        scan(&space.blocks, &probe, 0.2, &mut alone);
+        assert!(alone.len() > 1000, "{}", alone.len());
+        for threads in 0..9 {
+            let mut found = Vec::new();
+            scan_shared(&space.blocks, &probe, 0.2, threads, &mut found);
+            assert_eq!(found, alone, "{threads}");
+        }
     }
 
     #[test]
