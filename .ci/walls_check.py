@@ -59,10 +59,10 @@ API = {
     "text": {"rooms": set(), "most": 41, "most_in_rooms": 0},
 }
 # The transports whose files hold no engine, `NAME.rs` and those in `NAME/`.
-WITHOUT_ENGINE = ["mcp", "serial", "http", "service"]
+WITHOUT_ENGINE = ["mcp", "serial", "http", "zenoh"]
 # Files of theirs that hold one, for what the daemon announces by itself: events, sections of the status, the name of a robot.
 # So does `ros2.rs`.
-WITH_ENGINE = ["http.rs", "http/events.rs", "service.rs", "service/namesake.rs"]
+WITH_ENGINE = ["http.rs", "http/events.rs", "zenoh.rs", "zenoh/namesake.rs"]
 MOST_FILES = 3
 # The folders whose errors are types.
 TYPED_ERRORS = ["core-nostd/src", "daemon", "ros2/src", "tools/src"]

@@ -19,9 +19,10 @@ const PARTS: [&str; 7] = ["omir", "audit", "zenoh", "sled", "uhlc", "tokio", "ru
 const CHATTY: &str = "rmcp";
 
 /// Parts of the program that are crates, by the names that filters give them, and by those they log under.
-const CRATES: [(&str, &str); 7] = [
-    // As it was called once.
+const CRATES: [(&str, &str); 8] = [
+    // As they were called once.
     ("omird::audit", "audit"),
+    ("omird::service", "omird::zenoh"),
     ("omird::store", "omird_store"),
     ("omird::engine", "omird_engine"),
     ("omird::index", "omird_engine::index"),

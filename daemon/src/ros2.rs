@@ -1,4 +1,4 @@
-//! The daemon in the ROS 2 graph: a transport beside [`crate::service`], over the same session.
+//! The daemon in the ROS 2 graph: a transport beside [`crate::zenoh`], over the same session.
 //!
 //! What a node does stands in `omir-ros2`, which knows no engine; here what it asks for goes by the router to the protocol.
 

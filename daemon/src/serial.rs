@@ -1,4 +1,4 @@
-//! Serial ports: a transport beside [`crate::service`], of the same protocols.
+//! Serial ports: a transport beside [`crate::zenoh`], of the same protocols.
 //!
 //! One thread serves a port: it moves bytes between the device and the link of `omir_core::link`, messages
 //! between the link and the session, and text between the device and the console. The device may come and

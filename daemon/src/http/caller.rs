@@ -7,9 +7,9 @@ use omir_core::reference::Ref;
 use omird_access::bearer;
 
 use super::Context;
-use super::answer::Refused;
 use super::body;
 use super::connection::Arrival;
+use super::refused::Refused;
 use crate::router::{Caller, Incoming, Method, Refusal, Unauthenticated, worded_for};
 
 /// The way in that only the owner can open.

@@ -21,7 +21,7 @@ use tokio_util::task::TaskTracker;
 use super::pace::Paced;
 use super::taken::{self, Holds};
 use super::tls::Tls;
-use super::{Context, exchange, routes};
+use super::{Context, request, routes};
 
 /// Time for the header of a request, and for which a connection without a request is kept.
 const HEAD: Duration = Duration::from_secs(30);
@@ -182,7 +182,7 @@ impl Server {
             let under_way = seen.begin();
             let (context, router, arrival) = (context.clone(), router.clone(), arrival.clone());
             async move {
-                let answer = exchange::answer(&context, router, arrival, request);
+                let answer = request::answer(&context, router, arrival, request);
                 let response = Box::pin(answer).await;
                 // Until its body is sent.
                 Ok::<_, std::convert::Infallible>(response.map(|body| taken::held(body, under_way)))

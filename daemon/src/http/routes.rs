@@ -9,10 +9,10 @@ use axum::routing::{MethodFilter, MethodRouter, get, on};
 use hyper::StatusCode;
 
 use super::Context;
-use super::answer::Refused;
 use super::endpoints::{Endpoint, Serves, endpoints};
 use super::omir::{self, clock, events, memory};
-use super::{akashik, exchanges, operations, tokens};
+use super::refused::Refused;
+use super::{akashik, exchanges, monitoring, tokens};
 use crate::engine::Code;
 
 /// What `/` says.
@@ -54,16 +54,16 @@ fn served(way: MethodFilter, serves: Serves) -> MethodRouter<Arc<Context>> {
         Serves::Forget => on(way, memory::forget),
         Serves::Events => on(way, events::stream),
         Serves::Notifications => on(way, akashik::stream::listen),
-        Serves::NotificationSocket => on(way, akashik::socket::listen),
+        Serves::NotificationSocket => on(way, akashik::websocket::listen),
         Serves::Clock => on(way, clock::set),
         Serves::Tokens => on(way, tokens::list),
         Serves::AddToken => on(way, tokens::add),
         Serves::RevokeToken => on(way, tokens::revoke),
         Serves::Exchange(method) => exchanges::served(way, method),
-        Serves::Live => on(way, operations::live),
-        Serves::Ready => on(way, operations::ready),
-        Serves::Metrics => on(way, operations::metrics),
-        Serves::Document => on(way, operations::document),
+        Serves::Live => on(way, monitoring::live),
+        Serves::Ready => on(way, monitoring::ready),
+        Serves::Metrics => on(way, monitoring::metrics),
+        Serves::Document => on(way, monitoring::document),
     }
 }
 

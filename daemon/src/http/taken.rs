@@ -9,7 +9,7 @@ use axum::body::Body;
 use bytes::Bytes;
 use hyper::body::{Body as HttpBody, Frame, SizeHint};
 
-use crate::work::Room;
+use crate::capacity::Room;
 
 /// Bytes of a part. A client that does not take so many in its time takes nothing.
 const PART: usize = 16 << 10;

@@ -83,7 +83,7 @@ impl Mcp {
             }
         };
         let progress = Progress::of(context, self.0.beat);
-        let slot = match self.0.work.slot_at_the_disk() {
+        let slot = match self.0.capacity.slot_at_the_disk() {
             Ok(slot) => slot,
             Err(error) => {
                 admitted.failed(error.code);

@@ -8,7 +8,7 @@ pub mod block {
 
 /// The folder of the keys.
 pub mod keys {
-    pub use crate::keys::DIR;
+    pub use crate::device_key::DIR;
 }
 
 /// The last entry of a segment.

@@ -18,7 +18,7 @@ use omir_core::reference::Ref;
 use crate::block::Row;
 use crate::draw::{BlockOf, Draw};
 use crate::files::Files;
-use crate::key::{KeyPrefix, RefKey};
+use crate::ref_key::{KeyPrefix, RefKey};
 use crate::tombstone::By;
 use crate::transaction::Touch;
 use crate::version::{DocId, FileId, Location, Stamp};

@@ -107,7 +107,7 @@ mod tests {
 
     use super::write::object;
     use super::*;
-    use crate::key::RefKey;
+    use crate::ref_key::RefKey;
     use crate::tombstone::{By, Ending, Target};
     use crate::values::int;
 

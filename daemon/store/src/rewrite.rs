@@ -13,10 +13,10 @@ use omir_core::model::Resource;
 use omir_core::reference::Ref;
 
 use crate::index::{End, Fate, Index};
-use crate::key::RefKey;
 use crate::locate::{BadSegment, bad};
 use crate::manifest::{Manifest, Older};
 use crate::read::{Handle, ReadError};
+use crate::ref_key::RefKey;
 use crate::segment::{self, Layout};
 use crate::sync::{ReadGuard, RwLock};
 use crate::tombstone::{By, Ending, Target, Tombstone};

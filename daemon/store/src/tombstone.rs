@@ -5,7 +5,7 @@ use std::fmt;
 use omir_core::reference::Ref;
 use serde::{Deserialize, Serialize};
 
-use crate::key::RefKey;
+use crate::ref_key::RefKey;
 use crate::version::Stamp;
 
 /// The name on a tombstone.

@@ -24,8 +24,8 @@ use omir_core::number::Number;
 use omir_core::reference::Ref;
 use omir_core::value::{Map, Value};
 
-use crate::key::RefKey;
 use crate::mark::Mark;
+use crate::ref_key::RefKey;
 use crate::tombstone::By;
 use crate::values::{int, object};
 

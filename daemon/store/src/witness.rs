@@ -32,7 +32,7 @@ use serde::{Deserialize, Serialize};
 use crate::block::Row;
 use crate::disk::{self, Disk, DiskFile, Mode};
 use crate::draw::{BlockOf, Draw};
-use crate::key::{KeyPrefix, RefKey};
+use crate::ref_key::{KeyPrefix, RefKey};
 use crate::tombstone::{By, Ending};
 use crate::version::Stamp;
 use crate::wal;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use omir_core::quantity::parse_duration;
 use omir_core::reference::{Id, Ref, ResourceType};
-use omird::service::check_endpoint;
+use omird::zenoh::check_endpoint;
 
 use super::bad_value::BadValue;
 use crate::ids;

@@ -195,9 +195,9 @@ impl Writer {
                 Ok(Message::Seal(done)) => self.seal_now(done),
                 Ok(Message::Compact { scope, answer }) => self.compact(scope, answer),
                 Ok(Message::Task(order)) => self.run_task(order),
-                Ok(Message::Proof(proven)) => {
+                Ok(Message::Probe(alive)) => {
                     // Whoever asked may not wait any more.
-                    let _ = proven.send(());
+                    let _ = alive.send(());
                 }
                 Err(RecvTimeoutError::Disconnected) => break,
                 Err(RecvTimeoutError::Timeout) => {}

@@ -17,10 +17,10 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 
 use super::super::Context;
-use super::super::answer::Refused;
 use super::super::caller::{Asker, ask_who};
 use super::super::connection::Arrival;
 use super::super::events::{Cursor, Entry, EventId, Next};
+use super::super::refused::Refused;
 use super::{admit_bare, expect_none, query_parameters};
 use crate::engine::{Code, Error};
 use crate::protocols::omir::EVENTS;

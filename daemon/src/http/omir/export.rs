@@ -15,13 +15,13 @@ use omir_core::value::Value;
 use omir_core::{cbor, json};
 
 use super::super::Context;
-use super::super::answer::{Refused, content_type};
 use super::super::caller::Asker;
+use super::super::refused::{Refused, content_type};
 use super::{Admission, admit};
+use crate::capacity::Room;
 use crate::engine::{Encoding, Error};
 use crate::protocols::omir::{Document, Omir, Parameters, method};
 use crate::router::{Admitted, Method, worded};
-use crate::work::Room;
 
 /// Bytes that are made at a time. A client that takes none has the daemon make no more.
 const PART: usize = 64 << 10;
@@ -41,7 +41,7 @@ pub(super) async fn stream(
     let request = Request::from_parts(parts, body);
     let Admission { admitted, params, encoding, slot, .. } =
         admit(&context, row(), request).await?;
-    let room = match context.work.document() {
+    let room = match context.capacity.document() {
         Ok(room) => room,
         Err(error) => {
             admitted.failed(error.code);
@@ -88,7 +88,7 @@ pub(super) async fn stream(
                 export.end(|admitted| admitted.failed(refusal.code()));
                 return Some((Err(io::Error::other(worded(refusal).message)), None));
             }
-            let made = context.work.go_on(move || {
+            let made = context.capacity.go_on(move || {
                 let part = export.part();
                 (export, part)
             });

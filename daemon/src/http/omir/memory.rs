@@ -11,10 +11,10 @@ use hyper::header::{CONTENT_TYPE, ETAG, HeaderValue};
 use omir_core::reference::Ref;
 
 use super::super::Context;
-use super::super::answer::{Refused, content_type};
 use super::super::body::UnreadRequest;
 use super::super::caller::ask_who;
 use super::super::negotiate::{self, Conditions};
+use super::super::refused::{Refused, content_type};
 use super::super::taken::held;
 use super::{admit_bare, answer_encoding, expect_none, most_bytes, query_parameters};
 use crate::engine::{
@@ -44,7 +44,7 @@ pub(in crate::http) async fn read(
 ) -> Result<Response, Refused> {
     let (parts, _) = request.into_parts();
     let caller = ask_who(&context, &GET, &parts, None)?;
-    let slot = context.work.slot().map_err(|error| {
+    let slot = context.capacity.slot().map_err(|error| {
         context.protocols.router.refuse(&caller, &GET, 0, error.code);
         Refused::from(error)
     })?;
@@ -98,7 +98,7 @@ async fn answered(
     if conditions.have(version) {
         return Ok((StatusCode::NOT_MODIFIED, [(ETAG, tag(version))]).into_response());
     }
-    let room = context.work.room_for_answer(bytes.len()).await?;
+    let room = context.capacity.room_for_answer(bytes.len()).await?;
     let headers = [(CONTENT_TYPE, content_type(encoding)), (ETAG, tag(version))];
     Ok((headers, held(Body::from(bytes), Arc::new(room))).into_response())
 }
@@ -202,7 +202,7 @@ async fn put(
         });
     };
     if is_large {
-        context.work.go_on(work).await?
+        context.capacity.go_on(work).await?
     } else {
         work()
     }

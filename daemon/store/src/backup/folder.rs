@@ -23,7 +23,7 @@ use crate::digest::hex;
 use crate::disk::{self, Disk, Mode};
 use crate::files::Span;
 use crate::signature::Seal;
-use crate::{keys, segment, wal};
+use crate::{device_key, segment, wal};
 
 /// Bytes asked for at once: little enough that a slow radio answers in time.
 const PIECE: u64 = 256 << 10;
@@ -361,13 +361,13 @@ fn follows((span, seal): (Span, &Seal), (old, old_seal): (Span, &Seal)) -> bool 
 fn refuse_others(disk: &dyn Disk) -> Result<(), BackupError> {
     let names = names(disk, "")?;
     let is_data = names.iter().any(|name| name == wal::DIR)
-        || self::names(disk, keys::DIR)?.iter().any(|name| name == "device.key");
+        || self::names(disk, device_key::DIR)?.iter().any(|name| name == "device.key");
     if is_data {
         let message = "it is the data folder of a daemon; a backup needs a folder of its own";
         return Err(BackupError::NotABackup(message.to_owned()));
     }
     let temporary = format!("{INFO}.tmp");
-    let ours = [segment::DIR, keys::DIR, "lock", INFO, temporary.as_str()];
+    let ours = [segment::DIR, device_key::DIR, "lock", INFO, temporary.as_str()];
     match names.iter().find(|name| !ours.contains(&name.as_str())) {
         Some(other) if !names.iter().any(|name| name == segment::DIR) => {
             let message = format!("it is no backup and not empty: {other} lies in it");

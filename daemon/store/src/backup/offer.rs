@@ -9,7 +9,7 @@ use crate::disk::{self, Disk, DiskFile};
 use crate::files::Span;
 use crate::signature::Seal;
 use crate::values::int;
-use crate::{keys, segment};
+use crate::{device_key, segment};
 
 /// The list of all segments of a daemon.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -119,7 +119,7 @@ impl Offer {
         Some(Self {
             robot: text(value, "robot")?,
             program: text(value, "omird")?,
-            public_key: keys::public_keys(&text(value, "publicKey")?).next()?,
+            public_key: device_key::public_keys(&text(value, "publicKey")?).next()?,
             unsealed: text(value, "unsealed"),
             segments,
         })

@@ -4,7 +4,7 @@
 //! that folder gets its name, so that a restore that was cut short leaves nothing a daemon would take
 //! for its memory; nor does one start there with none. The secret key is not in a backup: the daemon makes itself one at its first start,
 //! and the chain of signatures goes on with it. Whose keys signed so far is noted in
-//! [`keys::FORMER`].
+//! [`device_key::FORMER`].
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -18,7 +18,7 @@ use super::pins::Pins;
 use super::{Fault, Progress};
 use crate::digest::digest;
 use crate::disk::{self, Disk, Mode};
-use crate::{keys, segment, wal};
+use crate::{device_key, segment, wal};
 
 /// The folder of the segments until all of them are there.
 pub(crate) const UNFINISHED: &str = "segments.restoring";
@@ -164,7 +164,10 @@ fn lacking(info: Option<&Info>, last_seq: u64) -> Option<Fault> {
 
 fn refuse_used(into: &dyn Disk) -> Result<(), RestoreError> {
     let found = names(into, "").map_err(RestoreError::Target)?;
-    match found.into_iter().find(|name| ![keys::DIR, UNFINISHED, "lock"].contains(&name.as_str())) {
+    match found
+        .into_iter()
+        .find(|name| ![device_key::DIR, UNFINISHED, "lock"].contains(&name.as_str()))
+    {
         Some(name) => Err(RestoreError::NotFresh { name }),
         None => Ok(()),
     }

@@ -12,7 +12,7 @@ use omir_core::value::{Map, Value};
 use super::Store;
 use super::history::{Act, History, Position, Row, State, Version};
 use crate::disk::DiskFile;
-use crate::key::RefKey;
+use crate::ref_key::RefKey;
 use crate::tombstone::By;
 use crate::{PRODUCER, segment};
 

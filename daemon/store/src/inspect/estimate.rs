@@ -11,7 +11,7 @@ use super::Store;
 use super::cat::Reader;
 use super::history::{Act, Chapter, Event, Position, Version};
 use super::scan::{FoundVersion, Scan};
-use crate::key::RefKey;
+use crate::ref_key::RefKey;
 use crate::segment::salvage::stated_version;
 use crate::version::Stamp;
 

@@ -21,14 +21,14 @@ use super::{FileKind, Progress, Store, check};
 use crate::digest::Digest;
 use crate::disk::{self, Disk, Folder};
 use crate::draw::Names;
-use crate::key::RefKey;
 use crate::lock::Lock;
 use crate::log::Log;
+use crate::ref_key::RefKey;
 use crate::segment::{self, Draft, Earlier};
 use crate::signature::DeviceKey;
 use crate::tombstone::{Ending, Tombstone};
 use crate::version::Stamp;
-use crate::{healing, keys, wal, witness};
+use crate::{device_key, healing, wal, witness};
 
 /// Why a repair ended early. What it wrote so far is of no use and may be deleted.
 #[derive(Debug)]
@@ -228,14 +228,14 @@ fn take_key(
     into: &Path,
     random: impl FnOnce() -> [u8; 32],
 ) -> io::Result<(DeviceKey, KeyOrigin)> {
-    match keys::secret_of(&store.root) {
-        Ok(secret) => Ok((keys::device_key(into, || secret)?, KeyOrigin::Kept)),
+    match device_key::secret_of(&store.root) {
+        Ok(secret) => Ok((device_key(into, || secret)?, KeyOrigin::Kept)),
         Err(error) => {
             let reason = match error.kind() {
                 io::ErrorKind::NotFound => "the old folder has none".to_owned(),
                 _ => error.to_string(),
             };
-            Ok((keys::device_key(into, random)?, KeyOrigin::New { reason }))
+            Ok((device_key(into, random)?, KeyOrigin::New { reason }))
         }
     }
 }

@@ -7,9 +7,9 @@ use omir_core::decode::Limits;
 use omir_core::value::Value;
 
 use super::{FORMAT, FoundManifest, Manifest, URL};
-use crate::key::RefKey;
 use crate::locate;
 use crate::mark::Mark;
+use crate::ref_key::RefKey;
 use crate::tombstone::{By, Ending, Target, Tombstone};
 use crate::transaction::{MAX_SEQ, Touch};
 use crate::version::Stamp;

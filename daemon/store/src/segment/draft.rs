@@ -13,10 +13,10 @@ use omir_core::model::Resource;
 use omir_core::reference::Ref;
 
 use super::{bundle, decode_resource};
-use crate::key::RefKey;
 use crate::locate::BadSegment;
 use crate::manifest::{Manifest, Older};
 use crate::mark::Mark;
+use crate::ref_key::RefKey;
 use crate::tombstone::{By, Tombstone};
 use crate::transaction::{Op, Touch, Transaction};
 use crate::version::Stamp;

@@ -11,7 +11,7 @@ use crate::inspect::estimate::{UNDATED, UNKNOWN};
 use crate::inspect::finding::{Finding, Kind};
 use crate::inspect::history::{Act, Chapter, Event, Position, Version};
 use crate::inspect::scan::{Scan, SealFile};
-use crate::key::RefKey;
+use crate::ref_key::RefKey;
 use crate::version::Stamp;
 
 impl Assembly {

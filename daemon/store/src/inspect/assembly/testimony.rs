@@ -7,7 +7,7 @@ use super::Assembly;
 use crate::inspect::Store;
 use crate::inspect::finding::{Finding, Kind};
 use crate::inspect::history::{Act, Event};
-use crate::key::{KeyPrefix, RefKey};
+use crate::ref_key::{KeyPrefix, RefKey};
 use crate::tombstone::{Ending, Target, Tombstone};
 use crate::wal;
 use crate::witness::{self, Fact};

@@ -10,7 +10,7 @@ use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_
 use crate::engine::{Code, Encoding, Error};
 use crate::router::{self, Refusal, error_value, worded};
 
-/// A request that is refused. [`super::exchange`] writes the body, in the encoding that the client takes.
+/// A request that is refused. [`super::request`] writes the body, in the encoding that the client takes.
 #[derive(Debug, Clone)]
 pub(crate) struct Refused {
     /// The status.

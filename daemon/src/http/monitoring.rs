@@ -7,8 +7,8 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use hyper::header::{CONTENT_TYPE, HeaderValue};
 
-use super::answer::{Refused, content_type};
 use super::caller::ask_who;
+use super::refused::{Refused, content_type};
 use super::{Context, health, openapi};
 use crate::engine::{Code, Encoding, Error};
 use crate::metrics::MEDIA_TYPE;
@@ -51,7 +51,7 @@ pub(super) async fn metrics(
     let caller = ask_who(&context, &METRICS, &parts, None)?;
     let admitted = context.protocols.router.admit(&caller, &METRICS, Incoming::default())?;
     let measures = context.metrics.clone();
-    let text = context.work.go_on(move || measures.text()).await.and_then(|text| {
+    let text = context.capacity.go_on(move || measures.text()).await.and_then(|text| {
         text.map_err(|_| {
             Error::new(Code::Internal, "a measure has no text; this is a bug of omird")
         })

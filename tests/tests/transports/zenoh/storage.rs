@@ -7,7 +7,7 @@ use omird_tests::process::Answer;
 use serde_json::{Value, json};
 use zenoh::Wait;
 
-use crate::service::{cbor, record, rig};
+use crate::zenoh::{cbor, record, rig};
 
 #[test]
 fn memory_keys_are_an_ordinary_zenoh_storage() {

@@ -7,7 +7,7 @@ use omird_tests::process::eventually;
 use serde_json::{Value, json};
 use zenoh::Wait;
 
-use crate::service::{POSE, cbor, entity, ids, record, rig};
+use crate::zenoh::{POSE, cbor, entity, ids, record, rig};
 
 #[test]
 fn what_is_remembered_is_recalled_in_both_encodings() {

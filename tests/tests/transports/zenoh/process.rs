@@ -6,7 +6,7 @@ use std::time::Duration;
 use omird_tests::process::{Answer, Client, Daemon, free_endpoint};
 use serde_json::{Value, json};
 
-use crate::service::{PROGRAM, Rig, cbor, entity, record, rig};
+use crate::zenoh::{PROGRAM, Rig, cbor, entity, record, rig};
 
 #[test]
 fn a_kill_at_any_moment_loses_nothing_acknowledged() {

@@ -5,10 +5,10 @@ use crate::config::Config;
 use crate::engine::Engine;
 use crate::liveness::Liveness;
 use crate::protocols::Protocols;
-use crate::service::Service;
+use crate::zenoh::Service;
 
 /// The transports beside Zenoh that run.
-pub(super) struct Neighbours {
+pub(super) struct OtherTransports {
     #[cfg(feature = "http")]
     http: crate::http::Http,
     #[cfg(feature = "serial")]
@@ -18,7 +18,7 @@ pub(super) struct Neighbours {
 }
 
 /// The parts of the daemon that they are started with, beside the engine and the protocols.
-pub(super) struct Beside {
+pub(super) struct TransportParts {
     /// The threads that must work for the daemon to be ready.
     #[cfg_attr(not(feature = "http"), expect(dead_code, reason = "asked over HTTP alone"))]
     pub(super) liveness: Liveness,
@@ -27,24 +27,24 @@ pub(super) struct Beside {
     pub(super) requests: crate::metrics::Requests,
 }
 
-impl Neighbours {
+impl OtherTransports {
     /// Starts the transports that are configured.
     #[cfg_attr(
         not(all(feature = "http", feature = "ros2", feature = "serial")),
         allow(unused_variables, reason = "there may be none")
     )]
-    pub(super) fn join(
+    pub(super) fn start(
         config: &Config,
         engine: &Engine,
         protocols: &Protocols,
         service: &Service,
-        beside: Beside,
+        parts: TransportParts,
     ) -> Result<Self, ServeError> {
         // The first to come and to go: a stated address that is taken ends the start, and at the end it answers whoever waits.
         #[cfg(feature = "http")]
         let http = {
             let (data, readers) = (&*config.data, config.readers);
-            let Beside { liveness, requests } = beside;
+            let TransportParts { liveness, requests } = parts;
             let start = crate::http::Start { engine, protocols, data, readers, liveness, requests };
             crate::http::Http::start(&config.http, start).map_err(ServeError::Http)?
         };
@@ -62,7 +62,7 @@ impl Neighbours {
                         tracing::warn!(
                             "with [ros2] and no endpoint to connect to, only what connects to omird itself is heard; a \
                              router of ROS is network.connect = [\"{}\"]",
-                            crate::service::DEFAULT_ROUTER
+                            crate::zenoh::DEFAULT_ROUTER
                         );
                     }
                     let session = service.session();
@@ -87,7 +87,7 @@ impl Neighbours {
         self.http.reload();
     }
 
-    pub(super) fn leave(self) {
+    pub(super) fn stop(self) {
         #[cfg(feature = "http")]
         self.http.stop();
         #[cfg(feature = "serial")]

@@ -1,5 +1,5 @@
-//! Work of HTTP and MCP that reads memories, decodes much or waits for the disk, off the threads that move bytes: so much at
-//! a time, so much that waits, and no more bytes of bodies and answers than a small machine has room for.
+//! Bounds on the work of HTTP and MCP that reads memories, decodes much or waits for the disk, off the threads that move bytes:
+//! so much at a time, so much that waits, and no more bytes of bodies and answers than a small machine has room for.
 //!
 //! What waits for the disk has turns of its own: a card that hangs must not hold up those who read.
 
@@ -33,7 +33,7 @@ const KIB: usize = 1 << 10;
 
 /// The bounds of all requests together. Cloning gives another handle on the same.
 #[derive(Clone)]
-pub(crate) struct Work {
+pub(crate) struct Capacity {
     waiting: Arc<Semaphore>,
     turns: Arc<Semaphore>,
     disk: Arc<Semaphore>,
@@ -55,7 +55,7 @@ pub(crate) struct Room(
     #[expect(dead_code, reason = "held until it is dropped")] OwnedSemaphorePermit,
 );
 
-impl Work {
+impl Capacity {
     /// Returns bounds of so many that read at a time.
     pub(crate) fn new(readers: usize) -> Self {
         let of = |permits| Arc::new(Semaphore::new(permits));
@@ -79,7 +79,7 @@ impl Work {
         self.slot_for(&self.turns)
     }
 
-    /// As [`Work::slot`], of a request that may wait for the disk.
+    /// As [`Capacity::slot`], of a request that may wait for the disk.
     ///
     /// # Errors
     /// `BUSY` if too many wait.
@@ -193,19 +193,19 @@ mod tests {
 
     #[tokio::test(flavor = "multi_thread")]
     async fn what_waits_for_the_disk_holds_up_no_reader_and_is_bounded() {
-        let work = Work::new(1);
+        let capacity = Capacity::new(1);
         let (open, shut) = mpsc::channel::<()>();
         let shut = Arc::new(std::sync::Mutex::new(shut));
         let mut all = Vec::new();
         // Each of them has a turn, or waits for one.
         for _ in 0..WAITING {
-            let (slot, shut) = (work.slot_at_the_disk().unwrap(), shut.clone());
+            let (slot, shut) = (capacity.slot_at_the_disk().unwrap(), shut.clone());
             all.push(tokio::spawn(slot.work(move || shut.lock().unwrap().recv().is_ok())));
         }
-        assert!(matches!(work.slot(), Err(error) if error.code == Code::Busy));
+        assert!(matches!(capacity.slot(), Err(error) if error.code == Code::Busy));
         open.send(()).unwrap();
         let slot = loop {
-            match work.slot() {
+            match capacity.slot() {
                 Ok(slot) => break slot,
                 Err(_) => tokio::task::yield_now().await,
             }
@@ -221,32 +221,32 @@ mod tests {
 
     #[tokio::test]
     async fn who_takes_no_large_answer_holds_up_no_small_one() {
-        let work = Work::new(1);
-        let large = work.room_for_answer(ANSWERS).await.unwrap();
+        let capacity = Capacity::new(1);
+        let large = capacity.room_for_answer(ANSWERS).await.unwrap();
         let waiting: Vec<_> = (0..WAITING_FOR_ROOM)
             .map(|_| {
-                let work = work.clone();
-                tokio::spawn(async move { work.room_for_answer(SMALL + 1).await.is_ok() })
+                let capacity = capacity.clone();
+                tokio::spawn(async move { capacity.room_for_answer(SMALL + 1).await.is_ok() })
             })
             .collect();
         tokio::task::yield_now().await;
         let began = std::time::Instant::now();
-        let refused = work.room_for_answer(SMALL + 1).await;
+        let refused = capacity.room_for_answer(SMALL + 1).await;
         assert!(matches!(refused, Err(error) if error.code == Code::Busy));
-        work.room_for_answer(SMALL).await.unwrap();
+        capacity.room_for_answer(SMALL).await.unwrap();
         assert!(began.elapsed() < FOR_ROOM / 2, "nobody waits");
         drop(large);
         for one in waiting {
             assert!(one.await.unwrap());
         }
-        work.room_for_answer(2 * ANSWERS).await.unwrap();
+        capacity.room_for_answer(2 * ANSWERS).await.unwrap();
     }
 
     #[tokio::test]
     async fn a_panic_ends_one_request() {
-        let work = Work::new(1);
-        let ended = work.slot().unwrap().work(|| panic!("as a bug would")).await;
+        let capacity = Capacity::new(1);
+        let ended = capacity.slot().unwrap().work(|| panic!("as a bug would")).await;
         assert_eq!(ended, Err::<(), _>(broken()));
-        assert_eq!(work.slot().unwrap().work(|| 7).await, Ok(7));
+        assert_eq!(capacity.slot().unwrap().work(|| 7).await, Ok(7));
     }
 }

@@ -20,7 +20,7 @@ type Job = Box<dyn FnOnce() + Send>;
 /// Queries that may wait for their turn; more are `BUSY`.
 const WAITING: usize = 256;
 /// Proofs that may wait beside them.
-const PROOFS: usize = 8;
+const PROBES: usize = 8;
 /// Queries that may be under way, with those whose answers wait for clients; more are dropped.
 const UNDER_WAY: usize = 1024;
 /// Threads, with those that wait for clients.
@@ -174,9 +174,9 @@ impl Pool {
 
     /// Has the next thread that gets a turn to read do something, before the work that waits. Nobody does if even the
     /// room that is kept for such is full: then nobody reads.
-    pub(super) fn prove(self: &Arc<Self>, job: impl FnOnce() + Send + 'static) {
+    pub(super) fn probe(self: &Arc<Self>, job: impl FnOnce() + Send + 'static) {
         let mut state = self.state();
-        if state.asked.len() < WAITING + PROOFS {
+        if state.asked.len() < WAITING + PROBES {
             state.asked.push_front(Box::new(job));
             self.wake(&mut state);
         }

@@ -13,13 +13,13 @@ use hyper::http::request::Parts;
 use hyper::{Method, Request, StatusCode};
 use tower::ServiceExt;
 
-use super::answer::{Refused, rendered};
 use super::connection::Arrival;
 use super::exchanges::Worded;
+use super::refused::{Refused, rendered};
 use super::unread::Unread;
 use super::{Context, guard, negotiate};
+use crate::capacity;
 use crate::engine::Code;
-use crate::work;
 
 /// Longest path and query, in bytes. Parameters may also stand in a body.
 const LONGEST_URI: usize = 64 << 10;
@@ -81,7 +81,7 @@ async fn routed(router: Router, parts: Parts, body: Body) -> Response {
     let response = match AssertUnwindSafe(router.oneshot(request)).catch_unwind().await {
         Ok(Ok(response)) => response,
         Ok(Err(never)) => match never {},
-        Err(_) => return Refused::from(work::broken()).into_response(),
+        Err(_) => return Refused::from(capacity::broken()).into_response(),
     };
     let is_ours = response.extensions().get::<Refused>().is_some();
     if response.status() != StatusCode::METHOD_NOT_ALLOWED || is_ours {

@@ -16,6 +16,7 @@ mod network;
 mod operations;
 mod pool;
 mod request;
+pub(crate) mod threads;
 #[cfg(test)]
 mod time_ranges;
 
@@ -161,17 +162,17 @@ impl Service {
 
     /// Returns a function that asks a reading thread for a sign of life, which comes once one of them has read
     /// something.
-    pub fn prover(&self) -> impl Fn() -> Receiver<()> + Send + use<> {
+    pub fn reader_probe(&self) -> impl Fn() -> Receiver<()> + Send + use<> {
         let (context, engine) = (self.context.clone(), self.engine.clone());
         move || {
-            let (proven, waiting) = crossbeam_channel::bounded(1);
+            let (alive, waiting) = crossbeam_channel::bounded(1);
             let engine = engine.clone();
-            let prove = move || {
-                engine.prove_reading();
+            let probe = move || {
+                engine.probe_readers();
                 // Whoever asked may not wait any more.
-                let _ = proven.send(());
+                let _ = alive.send(());
             };
-            context.pool.pool().prove(prove);
+            context.pool.pool().probe(probe);
             waiting
         }
     }

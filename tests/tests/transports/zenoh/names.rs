@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use zenoh::Wait;
 use zenoh::sample::SampleKind;
 
-use crate::service::{PROGRAM, entity, record, rig};
+use crate::zenoh::{PROGRAM, entity, record, rig};
 
 #[test]
 fn only_a_named_operation_is_meant() {

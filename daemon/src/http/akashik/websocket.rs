@@ -14,8 +14,8 @@ use hyper::header::{HeaderValue, SEC_WEBSOCKET_VERSION};
 use super::{MISSED, Next, Notifications, denial, open};
 use crate::engine::{Code, Error};
 use crate::http::Context;
-use crate::http::answer::Refused;
 use crate::http::connection::Arrival;
+use crate::http::refused::Refused;
 use crate::router::Denial;
 
 /// Bytes of a message that a client may send. It has nothing to say but the end.
