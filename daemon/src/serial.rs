@@ -6,12 +6,12 @@
 
 mod commands;
 mod console;
+mod cpu_share;
 mod device;
 mod editor;
 mod pace;
 mod port;
 mod session;
-mod share;
 mod split;
 mod spool;
 #[cfg(test)]
@@ -24,9 +24,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
+pub use self::cpu_share::Share;
 pub use self::device::Device;
 pub use self::pace::Pace;
-pub use self::share::Share;
 use crate::protocols::Protocols;
 use crate::router::AccessPolicy;
 

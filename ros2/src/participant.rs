@@ -33,7 +33,7 @@ use crate::graph::{
 use crate::interface::{InterfaceError, Registry};
 use crate::memory::Memory;
 use crate::records::Records;
-use crate::rules::{ConfigError, Kept, Ros2, Rules};
+use crate::rules::{ConfigError, KeptResource, Ros2, Rules};
 use crate::stamp::Stamp;
 
 use self::feeds::Feeds;
@@ -281,7 +281,7 @@ impl Context {
         }
     }
 
-    fn keep(&self, kept: Vec<Kept>) {
+    fn keep(&self, kept: Vec<KeptResource>) {
         // Without the lock on the ingest: whoever waits for the disk here holds nobody else up.
         if let Some(inlet) = self.inlet().filter(|_| !kept.is_empty()) {
             kept.into_iter().for_each(|kept| inlet.put(Job::Keep(Box::new(kept))));

@@ -26,7 +26,7 @@ use std::collections::BTreeMap;
 
 pub use builtin::{DEFAULTS, types as known_types};
 pub use config::{DISTRIBUTIONS, Ros2, Ros2Section, TopicRule};
-pub use decision::{Counters, Decision, Kept, Reason, Untold, Wait, reference};
+pub use decision::{Counters, Decision, KeptResource, Reason, Untold, Wait, reference};
 pub use fold::{folded, told};
 pub use pattern::Pattern;
 pub use written::{Complaint, ConfigError};

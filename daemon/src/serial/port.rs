@@ -13,10 +13,10 @@ use omir_core::link::{Closed, Event, Link, Reason};
 use self::wire::{Real, Wire, micros_since};
 use super::Port;
 use super::console::Console;
+use super::cpu_share::Budget;
 use super::device::Device;
 use super::pace::Pace;
 use super::session::{LOOK_AGAIN, SessionHandler};
-use super::share::Budget;
 use super::split::{For, Splitter};
 use crate::protocols::Protocols;
 

@@ -16,11 +16,11 @@ use omir_core::link::pack::unpack;
 use omir_core::value::Map;
 
 use self::job::{Job, Message};
-use super::share::Budget;
+use super::cpu_share::Budget;
 use crate::engine::{Code, Error};
 use crate::protocols::Protocols;
-use crate::protocols::omir::Work as _;
-use crate::protocols::omir::link::{self, Exchange as _, PUSH, Readings, UNKNOWN, failed};
+use crate::protocols::omir::Pacer as _;
+use crate::protocols::omir::link::{self, PUSH, Readings, ResponseSink as _, UNKNOWN, failed};
 use crate::router::{
     AccessPolicy, Admitted, Bounds, Caller, DecodedBounds, Gate, Incoming, Method, worded,
     worded_for,

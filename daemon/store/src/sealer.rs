@@ -20,7 +20,7 @@ use crate::cache::Cache;
 use crate::digest::Digest;
 use crate::disk::{self, Disk, DiskFile, Mode};
 use crate::draw::BlockOf;
-use crate::files::Span;
+use crate::files::SeqRange;
 use crate::index::Index;
 use crate::locate::BadSegment;
 use crate::log::Unsealed;
@@ -207,7 +207,7 @@ impl<I: Index> Sealer<I> {
         let segment_id = FileId::segment(self.next);
         {
             let mut catalog = self.catalog.write();
-            let span = Span { first_seq: block.first_seq, last_seq: block.last_seq };
+            let span = SeqRange { first_seq: block.first_seq, last_seq: block.last_seq };
             catalog.files_mut().add_segment(segment_id, file, span);
             catalog.compact(&block.rows, segment_id, &merged.dropped, &merged.tombstones);
         }

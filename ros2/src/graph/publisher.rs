@@ -194,11 +194,11 @@ impl fmt::Debug for Publisher {
 /// The last messages of a latched topic.
 struct Cache {
     depth: usize,
-    kept: VecDeque<Kept>,
+    kept: VecDeque<CachedMessage>,
     last: NTP64,
 }
 
-struct Kept {
+struct CachedMessage {
     payload: ZBytes,
     attachment: ZBytes,
     at: Timestamp,
@@ -224,7 +224,7 @@ impl Cache {
         if self.kept.len() >= self.depth {
             self.kept.pop_front();
         }
-        self.kept.push_back(Kept { payload, attachment, at });
+        self.kept.push_back(CachedMessage { payload, attachment, at });
         at
     }
 }

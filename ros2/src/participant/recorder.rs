@@ -21,7 +21,7 @@ use omir_core::code::Code;
 use omir_core::value::Value;
 
 use crate::memory::{Memory, Refusal, Stored};
-use crate::rules::{Kept, Untold, folded, reference, told};
+use crate::rules::{KeptResource, Untold, folded, reference, told};
 
 /// Memories that may wait for the disk.
 const QUEUE: usize = 1024;
@@ -38,7 +38,7 @@ const LOOKS: usize = 3;
 #[derive(Debug)]
 pub(super) enum Job {
     /// A memory.
-    Keep(Box<Kept>),
+    Keep(Box<KeptResource>),
     /// Number of sights of something known.
     Tell(Untold),
 }

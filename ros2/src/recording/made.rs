@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use omir_core::instant::Instant;
 use omir_core::value::{Map, Value};
 
-use crate::rules::{Kept, Untold, folded, reference, told};
+use crate::rules::{KeptResource, Untold, folded, reference, told};
 use crate::stamp::Stamp;
 
 /// Resources that are held back at most; they take some kilobytes each.
@@ -44,7 +44,7 @@ struct Held {
 }
 
 impl Made {
-    pub(super) fn keep(&mut self, mut kept: Kept, at: Stamp) {
+    pub(super) fn keep(&mut self, mut kept: KeptResource, at: Stamp) {
         for entity in std::mem::take(&mut kept.about) {
             // A bare name must not take the place of what is known of it.
             let Some(name) = reference(&entity) else { continue };
@@ -168,7 +168,7 @@ mod tests {
             "createdAt":"2026-05-30T11:00:00Z"}"#;
         let kept = |resource: &str, about: Vec<Value>| {
             let resource = value(resource);
-            Kept { resource, about, seen: 1, is_first: true, unplaced: None, heard: None }
+            KeptResource { resource, about, seen: 1, is_first: true, unplaced: None, heard: None }
         };
         let updated = |batch: Vec<Value>, id: &str| {
             let found = batch.into_iter().find(|one| one.get("id") == Some(&id.into())).unwrap();

@@ -2,8 +2,8 @@
 //! most so often, and once for the same thing nearby.
 //!
 //! Plain data in, a verdict out; messages and transforms are not known here. First comes
-//! [`Watch::look`], which changes nothing, so that who finds that a transform is still missing may look
-//! again later; then [`Watch::note`]. What a trigger compares with is what was *stored* last, not what
+//! [`SightingTracker::look`], which changes nothing, so that who finds that a transform is still missing may look
+//! again later; then [`SightingTracker::note`]. What a trigger compares with is what was *stored* last, not what
 //! was seen last: a robot that creeps is noticed, and a change that came too soon is told when it
 //! may be.
 
@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use nalgebra::{Point3, UnitQuaternion};
 
-use super::decision::Kept;
+use super::decision::KeptResource;
 use super::things::{Key, Things, Touch};
 use crate::stamp::Stamp;
 use crate::tf::Transform;
@@ -218,7 +218,7 @@ pub struct Thing {
     /// Time at which that came, if it was published just then.
     pub heard: Option<Stamp>,
     /// The last sighting, if its memory does not hold it yet.
-    pub late: Option<Box<Kept>>,
+    pub late: Option<Box<KeptResource>>,
     seen: Stamp,
     stored: Stamp,
     /// Time at which it was, or should have been, stored last: an early one counts as on time.
@@ -244,7 +244,7 @@ const HOUR: i64 = 3_600_000_000_000;
 
 /// Sightings and memories of a rule.
 #[derive(Debug)]
-pub struct Watch {
+pub struct SightingTracker {
     policy: Policy,
     /// The hour by the clock that `new_in_hour` is of.
     hour: i64,
@@ -256,8 +256,8 @@ pub struct Watch {
     most: usize,
 }
 
-impl Watch {
-    /// A watch that knows at most `most` things at once.
+impl SightingTracker {
+    /// A tracker that knows at most `most` things at once.
     pub fn new(policy: Policy, most: usize) -> Self {
         Self {
             policy,
@@ -405,7 +405,7 @@ impl Watch {
         })
     }
 
-    /// Takes note of a sight and the verdict [`Watch::look`] just gave on it. `memo` says what a new
+    /// Takes note of a sight and the verdict [`SightingTracker::look`] just gave on it. `memo` says what a new
     /// memory is called. The thing as it is now, if there is one, and how many sights its memory did
     /// not tell of before, this one included.
     pub fn note(
@@ -496,7 +496,7 @@ impl Watch {
     }
 
     /// Keeps what the memory of the thing noted last should say of the sight just noted, until it is told.
-    pub fn hold(&mut self, late: Kept) {
+    pub fn hold(&mut self, late: KeptResource) {
         if let Some(thing) = self.things.last_mut() {
             let before = thing.late.take();
             thing.late = Some(Box::new(match before {

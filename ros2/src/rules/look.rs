@@ -9,9 +9,9 @@ use sha2::{Digest, Sha256};
 use super::Arrival;
 use super::bind::{Bound, PlaceFrom, first_half, watched};
 use super::config::{Condition, Make, Otherwise, StampFrom, Whence, WithoutTransform};
-use super::decision::{Decision, Kept, Reason};
+use super::decision::{Decision, KeptResource, Reason};
 use super::extract::{StatedPose, child_frame_of, frame_of, geo_of, own_stamp, pose_of};
-use super::keep::{Memo, Sight, Verdict, Watch};
+use super::keep::{Memo, Sight, SightingTracker, Verdict};
 use super::placing::{Placement, Setup, ground_spot, origin_of};
 use super::resource::{Making, entity_id, level_of, origin};
 use super::template::{FieldRef, Scene, Template, stamp_of};
@@ -147,11 +147,11 @@ impl<'a> Looker<'a> {
     }
 
     /// Returns true if a place is needed: to decide, or because it will be stored.
-    pub fn is_to_be_placed(&self, watch: &Watch, sight: &Sight) -> bool {
+    pub fn is_to_be_placed(&self, tracker: &SightingTracker, sight: &Sight) -> bool {
         if self.bound.needs_place() {
-            return !watch.is_too_soon(sight);
+            return !tracker.is_too_soon(sight);
         }
-        is_told(watch.look(sight))
+        is_told(tracker.look(sight))
     }
 
     /// Puts it where it was at the time of the event. If that is not known but will be, this is done
@@ -210,15 +210,15 @@ impl<'a> Looker<'a> {
     pub fn decide(
         &self,
         mut candidate: Candidate<'_>,
-        watch: &mut Watch,
+        tracker: &mut SightingTracker,
         id: impl FnOnce(usize, Stamp) -> String,
     ) -> Decision {
         let bound = self.bound;
-        let mut verdict = watch.look(&candidate.sight);
+        let mut verdict = tracker.look(&candidate.sight);
         if is_told(verdict) && candidate.placement.is_none() {
             // An element before this one changed what it is compared with.
             _ = self.place(&mut candidate);
-            verdict = watch.look(&candidate.sight);
+            verdict = tracker.look(&candidate.sight);
         }
         if candidate.is_lost {
             // Nothing is compared with it later: nobody knows where it was.
@@ -228,7 +228,7 @@ impl<'a> Looker<'a> {
             Verdict::New => true,
             Verdict::Again(_) | Verdict::Counted(_) => false,
             Verdict::Unchanged(_) | Verdict::TooSoon(_) | Verdict::TooMany(_) => {
-                watch.note(candidate.sight, verdict, Memo::default);
+                tracker.note(candidate.sight, verdict, Memo::default);
                 return Decision::Dropped(match verdict {
                     Verdict::TooSoon(_) => Reason::TooSoon,
                     Verdict::TooMany(_) => Reason::TooMany,
@@ -250,7 +250,7 @@ impl<'a> Looker<'a> {
         let heard = sight.is_live.then_some(sight.received);
         let element = bound.each.is_some().then_some(index);
         let name = entity.as_deref();
-        let noted = watch.note(sight, verdict, || Memo {
+        let noted = tracker.note(sight, verdict, || Memo {
             id: match (bound.make, name) {
                 (Make::Entity, Some(name)) => entity_id(name),
                 _ => id(index, event),
@@ -266,11 +266,11 @@ impl<'a> Looker<'a> {
         if resource == Json::Null {
             return Decision::Dropped(Reason::NoName);
         }
-        let kept = Kept { resource, about, seen, is_first, unplaced, heard };
+        let kept = KeptResource { resource, about, seen, is_first, unplaced, heard };
         if matches!(verdict, Verdict::Counted(_)) {
             // Told when it is time, unless something that happened later is by then.
             if is_last {
-                watch.hold(kept);
+                tracker.hold(kept);
             }
             return Decision::Merged { count };
         }

@@ -23,9 +23,9 @@ pub const KEPT: u64 = 3_600_000_000;
 
 /// The selection of a reader's last reading, if it cannot be rebuilt.
 #[derive(Clone, Default)]
-pub struct CursorCache(Arc<Mutex<Option<Kept>>>);
+pub struct CursorCache(Arc<Mutex<Option<CachedSelection>>>);
 
-struct Kept {
+struct CachedSelection {
     name: String,
     selection: Arc<Selection>,
     /// Time of its last use; microseconds.
@@ -33,13 +33,13 @@ struct Kept {
 }
 
 impl CursorCache {
-    fn with<T>(&self, f: impl FnOnce(&mut Option<Kept>) -> T) -> T {
+    fn with<T>(&self, f: impl FnOnce(&mut Option<CachedSelection>) -> T) -> T {
         f(&mut self.0.lock())
     }
 
     fn put(&self, name: &str, selection: &Arc<Selection>) {
         let (name, selection) = (name.to_owned(), selection.clone());
-        self.with(|kept| *kept = Some(Kept { name, selection, idle_since: None }));
+        self.with(|kept| *kept = Some(CachedSelection { name, selection, idle_since: None }));
     }
 
     fn get(&self, name: &str) -> Option<Arc<Selection>> {

@@ -25,10 +25,10 @@ use crate::field::Field;
 use crate::log::object;
 use crate::meaning;
 use crate::methods::{self, AGENTS, AKASHIK, CONFLICTS, MESSAGE, STATUS, UNIT, UNKNOWN};
+use crate::operation_context::{Done, Who, value};
 use crate::push::Pushes;
 use crate::rights::{self, Act, OPERATOR, STANDARD, Viewer};
 use crate::store::Store;
-use crate::turn::{Done, Who, value};
 use crate::types::Unit;
 use crate::words::Operation;
 use crate::work::{self, detect::PATIENCE};
@@ -248,12 +248,13 @@ impl Akashik {
                 method if *method == UNIT => {
                     rights::may(Act::Attune, viewer.authority)?;
                     let id = message.parameter("id").unwrap_or_default();
-                    let kept = model.visible(&viewer, id);
-                    let stored = kept.map(|_| store.unit(id)).transpose()?.flatten();
-                    match (kept, stored) {
-                        (Some(kept), Some(unit)) if kept.is(&unit) => {
-                            let mut shown = value(&Unit { status: kept.status, ..unit })?;
-                            if let Some(map) = shown.as_object_mut().filter(|_| kept.is_archived) {
+                    let indexed = model.visible(&viewer, id);
+                    let stored = indexed.map(|_| store.unit(id)).transpose()?.flatten();
+                    match (indexed, stored) {
+                        (Some(indexed), Some(unit)) if indexed.is(&unit) => {
+                            let mut shown = value(&Unit { status: indexed.status, ..unit })?;
+                            if let Some(map) = shown.as_object_mut().filter(|_| indexed.is_archived)
+                            {
                                 map.insert("archived", true);
                             }
                             shown

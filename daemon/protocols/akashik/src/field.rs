@@ -29,9 +29,9 @@ use crate::envelope::Envelope;
 use crate::failure::{self, EPOCH_OVERFLOW, Failure};
 use crate::log::{Entry, Read};
 use crate::model::Model;
+use crate::operation_context::{Done, OperationContext, Who};
 use crate::push::{Push, Pushes};
 use crate::store::{Batch, Store, StoreView};
-use crate::turn::{Done, Turn, Who};
 use crate::types::Unit;
 use crate::work;
 
@@ -177,9 +177,9 @@ impl Field {
             let (at, _) = self.store.now();
             let (pending, entries) = (HashMap::new(), Vec::new());
             let view = self.view(&pending, &entries);
-            let mut turn = turn(&state.model, &view, who, envelope, epoch, &at, false);
-            let done = work::work(&mut turn);
-            debug_assert!(turn.deltas.is_empty() && turn.units.is_empty());
+            let mut context = context(&state.model, &view, who, envelope, epoch, &at, false);
+            let done = work::work(&mut context);
+            debug_assert!(context.deltas.is_empty() && context.units.is_empty());
             if done.is_ok() && !is_leased(epoch) {
                 drop(state);
                 self.lease(received)?;
@@ -288,7 +288,7 @@ fn overflow(received: u64) -> Failure {
     Failure::new(&EPOCH_OVERFLOW, message)
 }
 
-fn turn<'a>(
+fn context<'a>(
     model: &'a Model,
     view: &'a StoreView<'a>,
     who: &'a Who,
@@ -296,8 +296,8 @@ fn turn<'a>(
     epoch: u64,
     at: &'a str,
     is_busy: bool,
-) -> Turn<'a> {
-    Turn {
+) -> OperationContext<'a> {
+    OperationContext {
         model,
         contents: view,
         who,

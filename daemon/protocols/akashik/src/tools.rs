@@ -6,7 +6,7 @@
 use omir_core::value::{Map, Value};
 use omird_engine::Error;
 use omird_router::field::ANY_TEXT;
-use omird_router::tool::{Tool, Toolbox, Watch};
+use omird_router::tool::{CallObserver, Tool, Toolbox};
 use omird_router::{Admitted, Field, Method, Refusal, Shape, worded};
 
 use crate::Akashik;
@@ -14,7 +14,7 @@ use crate::envelope::Envelope;
 use crate::exchange::who;
 use crate::failure::{Failure, INSUFFICIENT_AUTHORITY};
 use crate::methods;
-use crate::turn::Done;
+use crate::operation_context::Done;
 use crate::words::{
     Compaction, ConflictStatus, ConflictType, Depth, DetectMode, Form, MemoryType, Mode, Operation,
     RelationType, Strategy, Target, UnitStatus,
@@ -211,7 +211,7 @@ impl Toolbox for Akashik {
         tool: &'static Tool,
         mut admitted: Admitted,
         arguments: &Map,
-        _watch: &dyn Watch,
+        _observer: &dyn CallObserver,
     ) -> Result<Map, Error> {
         let Some(row) = ROWS.iter().find(|row| std::ptr::eq(&row.tool, tool)) else {
             let failure = Failure::internal(format!("{} is no tool here", tool.name));

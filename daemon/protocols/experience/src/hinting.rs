@@ -9,7 +9,7 @@ use omird_engine::{Code, Error};
 use omird_router::{Admitted, Message, Reply, Response};
 
 use crate::answers::{self, Measured};
-use crate::cache::{Drawn, Kept, Moment, Question};
+use crate::cache::{CachedAnswer, Drawn, Moment, Question};
 use crate::candidates::{About, FoundCandidates, Search};
 use crate::check::Fault;
 use crate::failure;
@@ -159,10 +159,12 @@ fn found(shared: &Shared, request: &Request, now: Instant) -> Result<FoundHints,
         version.is_some() && version == drawn.version
     };
     match kept.filter(|kept| kept.candidates.iter().all(is_as_drawn)) {
-        Some(Kept { candidates, hints, supports, generation: then, .. }) if then == generation => {
+        Some(CachedAnswer { candidates, hints, supports, generation: then, .. })
+            if then == generation =>
+        {
             return Ok(FoundHints { hints, candidates, supports, cache: "hit" });
         }
-        Some(Kept { candidates, born, .. }) => {
+        Some(CachedAnswer { candidates, born, .. }) => {
             match finish(shared, request, candidates, generation, Some(born), "partial") {
                 // What came since may well match.
                 Err(Failure::NoMatches) => {}
@@ -230,7 +232,7 @@ fn finish(
     let hints: Arc<[Value]> = made.iter().map(Hint::to_value).collect();
     if let Some(born) = born {
         let (candidates, hints, supports) = (candidates.clone(), hints.clone(), supports.clone());
-        let kept = Kept { candidates, hints, generation, born, supports };
+        let kept = CachedAnswer { candidates, hints, generation, born, supports };
         shared.cache().put(request.question.clone(), kept);
     }
     Ok(FoundHints { hints, candidates, supports, cache })

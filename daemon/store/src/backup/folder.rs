@@ -21,7 +21,7 @@ use super::pins::Pins;
 use super::{Fault, Progress};
 use crate::digest::hex;
 use crate::disk::{self, Disk, Mode};
-use crate::files::Span;
+use crate::files::SeqRange;
 use crate::signature::Seal;
 use crate::{device_key, segment, wal};
 
@@ -202,7 +202,7 @@ impl Folder {
     /// [`BackupError::OtherHistory`]: what is signed is never overwritten.
     pub fn lacking<'o>(&self, offer: &'o Offer) -> Result<Vec<&'o Offered>, BackupError> {
         let is_trusted = |seal: &Seal| self.pins.accepts(&hex(&seal.public_key));
-        let sound: BTreeMap<u64, (Span, &Seal)> = self
+        let sound: BTreeMap<u64, (SeqRange, &Seal)> = self
             .held
             .values()
             .filter_map(|held| Some((held.segment, (held.span()?, held.seal.as_ref()?))))
@@ -221,7 +221,7 @@ impl Folder {
                     lacking.push(offered);
                     seal.is_none_or(|there| {
                         let span =
-                            Span { first_seq: offered.first_seq, last_seq: offered.last_seq };
+                            SeqRange { first_seq: offered.first_seq, last_seq: offered.last_seq };
                         sound.values().all(|here| follows((span, &there), *here))
                     })
                 }
@@ -347,7 +347,7 @@ impl Folder {
 
 /// Returns true if a new segment can be of the history that `old` is of: it tells of other transactions, or
 /// `old` is in the run that it stands for. No history has two segments that overlap otherwise.
-fn follows((span, seal): (Span, &Seal), (old, old_seal): (Span, &Seal)) -> bool {
+fn follows((span, seal): (SeqRange, &Seal), (old, old_seal): (SeqRange, &Seal)) -> bool {
     if span.last_seq < old.first_seq || old.last_seq < span.first_seq {
         return true;
     }

@@ -4,7 +4,7 @@ use std::{fmt, io};
 
 use crate::digest::digest;
 use crate::disk::{self, Disk};
-use crate::files::Span;
+use crate::files::SeqRange;
 use crate::segment;
 use crate::signature::Seal;
 
@@ -18,7 +18,7 @@ pub struct Held {
     /// Its signature, if there is one that can be read.
     pub seal: Option<Seal>,
     /// The transactions it covers, or the reason why it is not what was signed.
-    pub(crate) state: Result<Span, Unsound>,
+    pub(crate) state: Result<SeqRange, Unsound>,
 }
 
 /// A reason why a segment is not what was signed.
@@ -77,7 +77,7 @@ impl Held {
     }
 
     /// The transactions it covers, if it is what was signed.
-    pub fn span(&self) -> Option<Span> {
+    pub fn span(&self) -> Option<SeqRange> {
         self.state.as_ref().ok().copied()
     }
 }
@@ -87,7 +87,7 @@ fn state(
     bytes: &[u8],
     seal: Option<&Seal>,
     seal_is_missing: bool,
-) -> Result<Span, Unsound> {
+) -> Result<SeqRange, Unsound> {
     let seal = seal.ok_or(match seal_is_missing {
         true => Unsound::NoSignature,
         false => Unsound::UnreadableSignature,
@@ -103,5 +103,5 @@ fn state(
     }
     let layout = segment::layout(bytes).map_err(|fault| Unsound::NoSegment(fault.to_string()))?;
     let (first_seq, last_seq) = (layout.manifest.first_seq, layout.manifest.last_seq);
-    Ok(Span { first_seq, last_seq })
+    Ok(SeqRange { first_seq, last_seq })
 }

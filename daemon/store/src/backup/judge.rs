@@ -84,7 +84,7 @@ pub fn judge<'a>(held: impl IntoIterator<Item = &'a Held>, pins: &Pins) -> Judge
 mod tests {
     use super::*;
     use crate::digest::Digest;
-    use crate::files::Span;
+    use crate::files::SeqRange;
     use crate::signature::{Contents, DeviceKey, Seal};
 
     fn key() -> DeviceKey {
@@ -100,7 +100,7 @@ mod tests {
     }
 
     fn held(seal: Seal, first_seq: u64, last_seq: u64) -> Held {
-        let state = Ok(Span { first_seq, last_seq });
+        let state = Ok(SeqRange { first_seq, last_seq });
         Held { segment: seal.segment, bytes: seal.contents.bytes, seal: Some(seal), state }
     }
 

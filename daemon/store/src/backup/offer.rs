@@ -6,7 +6,7 @@ use omir_core::value::{Map, Value};
 
 use crate::digest::hex;
 use crate::disk::{self, Disk, DiskFile};
-use crate::files::Span;
+use crate::files::SeqRange;
 use crate::signature::Seal;
 use crate::values::int;
 use crate::{device_key, segment};
@@ -49,7 +49,7 @@ impl Offered {
     pub fn of(
         disk: &dyn Disk,
         segment: u64,
-        span: Span,
+        span: SeqRange,
         file: &dyn DiskFile,
     ) -> Result<Self, (String, io::Error)> {
         let path = segment::signature_path(segment);
@@ -59,7 +59,7 @@ impl Offered {
             Err(error) => return Err((path, error)),
         };
         let bytes = file.len().map_err(|error| (segment::path(segment), error))?;
-        let Span { first_seq, last_seq } = span;
+        let SeqRange { first_seq, last_seq } = span;
         Ok(Self { segment, bytes, first_seq, last_seq, signature })
     }
 

@@ -17,7 +17,7 @@ use crate::cache::Cache;
 use crate::digest::{self, Digest};
 use crate::disk::{Disk, Mode};
 use crate::draw::{BlockOf, Draw};
-use crate::files::Span;
+use crate::files::SeqRange;
 use crate::index::Index;
 use crate::kept::Parts;
 use crate::locate::BadSegment;
@@ -165,7 +165,7 @@ impl<I: Index> Recovery<'_, I> {
                 is_compacted: !block.replaces.is_empty(),
                 is_sound: true,
             });
-            let span = Span { first_seq: block.first_seq, last_seq: block.last_seq };
+            let span = SeqRange { first_seq: block.first_seq, last_seq: block.last_seq };
             self.catalog.files_mut().add_segment(FileId::segment(number), file, span);
             self.last_seq = self.last_seq.max(block.last_seq);
             self.last_log = self.last_log.max(block.log);

@@ -150,7 +150,7 @@ fn entity(more: &str) -> Value {
 }
 
 fn job(resource: Value, about: Vec<Value>) -> Job {
-    Job::Keep(Box::new(Kept {
+    Job::Keep(Box::new(KeptResource {
         resource,
         about,
         seen: 1,

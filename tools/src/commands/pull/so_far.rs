@@ -35,7 +35,7 @@ pub struct Origin {
 
 /// The resources received so far.
 pub struct SoFar {
-    kept: Kept,
+    kept: Destination,
     /// The filter.
     pub filter: Map,
     /// Known once the first answer came.
@@ -48,7 +48,7 @@ pub struct SoFar {
     pub lost: (u64, String),
 }
 
-enum Kept {
+enum Destination {
     Part(PathBuf, File),
     /// For standard output.
     Document(Box<Writer>),
@@ -63,7 +63,10 @@ impl SoFar {
         let lost = (0, String::new());
         let new = |kept| SoFar { kept, filter, origin: None, next: None, count: 0, lost };
         let Some(output) = output.filter(|file| !document::is_standard(file)) else {
-            return Ok(new(Kept::Document(Box::new(bundle(Path::new("-"), Encoding::Json)?))));
+            return Ok(new(Destination::Document(Box::new(bundle(
+                Path::new("-"),
+                Encoding::Json,
+            )?))));
         };
         let mut path = output.as_os_str().to_owned();
         path.push(".part");
@@ -76,7 +79,7 @@ impl SoFar {
             return Err(Error::input(&path, "another pull writes to it"));
         }
         let mut items = Items::of(file.try_clone().map_err(wrong)?);
-        let mut so_far = new(Kept::Part(path.clone(), file));
+        let mut so_far = new(Destination::Part(path.clone(), file));
         let mut whole = 0;
         while let Some(item) = items.next().map_err(wrong)? {
             let is_sound = if whole == 0 {
@@ -90,7 +93,7 @@ impl SoFar {
             }
             whole = items.whole;
         }
-        if let Kept::Part(_, file) = &so_far.kept {
+        if let Destination::Part(_, file) = &so_far.kept {
             file.set_len(whole).map_err(wrong)?;
         }
         Ok(so_far)
@@ -144,8 +147,10 @@ impl SoFar {
     /// The reason why it cannot go on, and the remedy.
     pub fn start_over(&self, why: &str) -> Error {
         match &self.kept {
-            Kept::Part(path, _) => Error::input(path, format!("{why}; remove it to start over")),
-            Kept::Document(_) => Error::Partial(format!("{why}; nothing was written")),
+            Destination::Part(path, _) => {
+                Error::input(path, format!("{why}; remove it to start over"))
+            }
+            Destination::Document(_) => Error::Partial(format!("{why}; nothing was written")),
         }
     }
 
@@ -160,7 +165,7 @@ impl SoFar {
             }
             return Ok(());
         }
-        if let Kept::Part(path, file) = &mut self.kept {
+        if let Destination::Part(path, file) = &mut self.kept {
             let mut head = Map::new();
             head.insert("robot", origin.robot.as_str());
             head.insert("store", origin.store.as_str());
@@ -183,8 +188,8 @@ impl SoFar {
         members.insert("lost", lost.into_iter().map(Value::from).collect::<Value>());
         let item = Value::Object(members);
         match &mut self.kept {
-            Kept::Part(path, file) => append(path, file, &item)?,
-            Kept::Document(writer) => _ = entries(writer, item.clone())?,
+            Destination::Part(path, file) => append(path, file, &item)?,
+            Destination::Document(writer) => _ = entries(writer, item.clone())?,
         }
         self.count_up(&item);
         Ok(())
@@ -193,7 +198,7 @@ impl SoFar {
     /// Describes what an interrupted pull left; nothing if it left nothing.
     pub fn remains(&self) -> Option<String> {
         match &self.kept {
-            Kept::Part(path, _) if self.next.is_some() => {
+            Destination::Part(path, _) if self.next.is_some() => {
                 let path = path.display();
                 Some(format!("{} resources are in {path}: run this again to go on", self.count))
             }
@@ -207,8 +212,8 @@ impl SoFar {
     /// It cannot be written; what came stays in `FILE.part`.
     pub fn finish(self, output: Option<&Path>) -> Result<()> {
         let (path, file) = match self.kept {
-            Kept::Document(writer) => return writer.finish(),
-            Kept::Part(path, file) => (path, file),
+            Destination::Document(writer) => return writer.finish(),
+            Destination::Part(path, file) => (path, file),
         };
         let output = output.unwrap_or(Path::new("-"));
         let mut writer = bundle(output, document::encoding_for_output(output)?)?;

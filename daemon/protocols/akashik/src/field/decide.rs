@@ -7,15 +7,15 @@ use omir_core::json;
 use omir_core::value::Value;
 
 use super::row::Waiting;
-use super::{Answered, Field, State, knows, turn};
+use super::{Answered, Field, State, context, knows};
 use crate::clock::{LEAP, LEAP_OF_STRANGERS};
 use crate::envelope::Envelope;
 use crate::failure::{Failure, INVALID_ENVELOPE, TOO_LARGE};
 use crate::fingerprint;
 use crate::log::{Delta, Entry};
 use crate::model::Model;
+use crate::operation_context::{Contents, Done, Who};
 use crate::store::{Batch, StoreView, message_key};
-use crate::turn::{Contents, Done, Who};
 use crate::types::Unit;
 use crate::work;
 
@@ -141,9 +141,9 @@ impl Field {
         };
         let (at, _) = self.store.now();
         let (done, authority, mut deltas, units, description) = {
-            let mut turn = turn(&state.model, &view, who, envelope, epoch, &at, is_busy);
-            let done = work::work(&mut turn);
-            (done, turn.authority, turn.deltas, turn.units, turn.description)
+            let mut context = context(&state.model, &view, who, envelope, epoch, &at, is_busy);
+            let done = work::work(&mut context);
+            (done, context.authority, context.deltas, context.units, context.description)
         };
         self.note_unless(done.is_ok() && !deltas.is_empty(), envelope, epoch, &at, &done);
         let (status, reply) = done?;

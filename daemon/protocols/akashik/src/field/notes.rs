@@ -3,8 +3,8 @@
 use super::Field;
 use crate::envelope::Envelope;
 use crate::log::Read;
+use crate::operation_context::Done;
 use crate::store::Batch;
-use crate::turn::Done;
 
 /// Reads that wait for a change to be written with it.
 const MOST_READS: usize = 64;

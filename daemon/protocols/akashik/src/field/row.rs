@@ -6,7 +6,7 @@ use omir_core::value::{Map, Value};
 
 use super::Answered;
 use crate::envelope::Envelope;
-use crate::turn::Who;
+use crate::operation_context::Who;
 
 /// Most operations of one transaction.
 const MOST_AT_ONCE: usize = 64;

@@ -1,7 +1,7 @@
 //! The work on one request, as the transport lets it go on.
 
 /// The pace of the work on a request, and whether it is still worth doing.
-pub trait Work {
+pub trait Pacer {
     /// Returns true while somebody wants to know.
     fn is_wanted(&self) -> bool;
 
@@ -14,4 +14,4 @@ pub trait Work {
 
 /// Nobody wants to know any more.
 #[derive(Debug)]
-pub struct Unwanted;
+pub struct Cancelled;

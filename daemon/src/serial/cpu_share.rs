@@ -42,7 +42,7 @@ pub struct Budget {
 
 /// A thread at work. What it did is paid for when this is dropped, at the latest.
 #[derive(Debug)]
-pub struct Turn<M: Machine = Thread> {
+pub struct BudgetGuard<M: Machine = Thread> {
     budget: Budget,
     /// The thread's use when it last paid.
     since: Duration,
@@ -91,23 +91,23 @@ impl Budget {
     }
 
     /// Work begins on this thread, after the rest that is owed for what was done before.
-    pub fn begin(&self) -> Turn {
+    pub fn begin(&self) -> BudgetGuard {
         let turn = self.begin_at_once();
         turn.wait();
         turn
     }
 
-    /// The same without a rest, for who has other things to do: see [`Turn::finish`].
-    pub fn begin_at_once(&self) -> Turn {
+    /// The same without a rest, for who has other things to do: see [`BudgetGuard::finish`].
+    pub fn begin_at_once(&self) -> BudgetGuard {
         self.begin_on(Thread)
     }
 
-    pub(super) fn begin_on<M: Machine>(&self, machine: M) -> Turn<M> {
-        Turn { budget: self.clone(), since: machine.used(), machine }
+    pub(super) fn begin_on<M: Machine>(&self, machine: M) -> BudgetGuard<M> {
+        BudgetGuard { budget: self.clone(), since: machine.used(), machine }
     }
 }
 
-impl<M: Machine> Turn<M> {
+impl<M: Machine> BudgetGuard<M> {
     /// Rests for what was worked since the last rest.
     pub fn rest(&mut self) {
         self.pay();
@@ -149,7 +149,7 @@ impl<M: Machine> Turn<M> {
     }
 }
 
-impl<M: Machine> Drop for Turn<M> {
+impl<M: Machine> Drop for BudgetGuard<M> {
     fn drop(&mut self) {
         self.pay();
     }

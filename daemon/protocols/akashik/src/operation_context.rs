@@ -12,7 +12,7 @@ use crate::failure::{
 };
 use crate::log::{Delta, Entry};
 use crate::machines::{UNITS, UnitCause, next};
-use crate::model::{Kept, Model};
+use crate::model::{IndexedUnit, Model};
 use crate::rights::{self, Act, Viewer};
 use crate::types::{Agent, Unit};
 use crate::words::SessionState;
@@ -104,7 +104,7 @@ pub(crate) struct Agreement {
 }
 
 /// An operation being decided.
-pub(crate) struct Turn<'a> {
+pub(crate) struct OperationContext<'a> {
     pub(crate) model: &'a Model,
     pub(crate) contents: &'a dyn Contents,
     pub(crate) who: &'a Who,
@@ -123,7 +123,7 @@ pub(crate) struct Turn<'a> {
 /// The answer of an operation.
 pub(crate) type Done = Result<(u16, Value), Failure>;
 
-impl<'a> Turn<'a> {
+impl<'a> OperationContext<'a> {
     /// Returns the sender.
     pub(crate) fn agent_id(&self) -> &'a str {
         &self.envelope.agent_id
@@ -162,9 +162,9 @@ impl<'a> Turn<'a> {
     /// Checks that the sender has as much authority as whoever recorded some units.
     pub(crate) fn outranks<'u>(
         &self,
-        units: impl IntoIterator<Item = &'u Kept>,
+        units: impl IntoIterator<Item = &'u IndexedUnit>,
     ) -> Result<(), Failure> {
-        let most = units.into_iter().map(|kept| kept.authority).max().unwrap_or_default();
+        let most = units.into_iter().map(|indexed| indexed.authority).max().unwrap_or_default();
         if self.authority >= most {
             return Ok(());
         }
@@ -190,7 +190,7 @@ impl<'a> Turn<'a> {
     }
 
     /// Returns a unit that the sender sees.
-    pub(crate) fn visible(&self, id: &str) -> Result<&'a Kept, Failure> {
+    pub(crate) fn visible(&self, id: &str) -> Result<&'a IndexedUnit, Failure> {
         let viewer = self.viewer();
         let found = self.model.visible(&viewer, id);
         found.ok_or_else(|| Failure::unknown(&UNIT_NOT_FOUND, "unit", id))
@@ -207,7 +207,7 @@ impl<'a> Turn<'a> {
     /// Returns a unit as it was recorded; `None` if the store has it no more, or has something else in its place.
     pub(crate) fn stored(&self, id: &str) -> Result<Option<Unit>, Failure> {
         let unit = self.contents.unit(id)?;
-        Ok(unit.filter(|unit| self.model.units.get(id).is_none_or(|kept| kept.is(unit))))
+        Ok(unit.filter(|unit| self.model.units.get(id).is_none_or(|indexed| indexed.is(unit))))
     }
 
     /// Returns an id of this operation: unique, for no two operations have one epoch.
@@ -236,7 +236,7 @@ impl<'a> Turn<'a> {
             _ => None,
         });
         let new = || self.units.iter().find(|unit| unit.id == id).map(|unit| unit.status);
-        changed.or_else(new).or_else(|| self.model.units.get(id).map(|kept| kept.status))
+        changed.or_else(new).or_else(|| self.model.units.get(id).map(|indexed| indexed.status))
     }
 }
 
