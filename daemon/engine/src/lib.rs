@@ -54,7 +54,7 @@ pub use crate::ingest::importing::{ImportPermit, NotAdmitted};
 pub use crate::ingest::precondition::Precondition;
 pub use crate::ingest::request::{Encoding, IngestContext, Prepared, decode};
 pub use crate::write::command::{Change, Effect, Event, Receipt, Reply, Stored};
-pub use crate::write::events::{Events, Following, Listening};
+pub use crate::write::events::{EventQueue, Events, Listening};
 pub use crate::write::rebase::{
     CAUSE as REBASE_CAUSE, MAX_STEPS as MAX_REBASE_STEPS, Rebase, Step as RebaseStep,
 };
@@ -69,7 +69,7 @@ pub use crate::read::backup::MAX_PIECE;
 pub use crate::read::export::{Cursor, Export, LeftOut, Selection, decode_stored};
 pub use crate::read::get::{Lookup, Unread};
 pub use crate::read::hits::{Hit, Parts as ScoreParts, Recall};
-pub use crate::read::reading::{CursorCache, KEPT as READINGS_KEPT, Reading, Wanted};
+pub use crate::read::reading::{CursorCache, KEPT as READINGS_KEPT, Reading, ReadingStart};
 pub use crate::recall::frames::Frames;
 pub use crate::recall::query::{
     DEFAULT_FRAME, MAX_LIMIT, Moment, Order, Query, QueryVector, Snapshot, Span,

@@ -21,16 +21,16 @@ pub mod format;
 pub mod inspect;
 
 mod block;
+mod block_codec;
 mod cache;
 mod compact;
 mod derived;
 mod device_key;
 mod digest;
-mod draw;
 mod files;
 mod healing;
 mod index;
-mod kept;
+mod index_schema;
 mod locate;
 mod lock;
 mod log;
@@ -71,7 +71,7 @@ pub use crate::log::{Log, LogError, Unsealed};
 pub use crate::mark::{Mark, Scrub, UntrustedInterval};
 pub use crate::rewrite::Retention;
 pub use crate::sealer::{SealError, SealedSegment, Sealer};
-pub use crate::transaction::{Op, Touch, Transaction, Who};
+pub use crate::transaction::{Op, RecordedOrigin, Touch, Transaction};
 pub use crate::witness::{Fact, FactKind};
 
 // What is read: versions, and what restores them.
@@ -91,10 +91,10 @@ pub use crate::version::{DocId, FileId, Location, Stamp};
 pub use crate::block::{Block, IndexKind, Row};
 pub use crate::cache::Cache;
 pub use crate::derived::{Derived, DerivedEntry, DerivedRefused, SledStore, folder_size};
-pub use crate::draw::Draw;
-pub use crate::index::{End, Fate, Index, Learned};
+pub use crate::index::{CompactionEntry, Fate, Index, LearnedFacts};
+pub use crate::index_schema::IndexSchema;
 pub use crate::sync::{ReadGuard, RwLock, WriteGuard};
-pub use crate::tombstone::{By, Ending, Tombstone};
+pub use crate::tombstone::{DeletionOrigin, EndCause, Tombstone};
 
 // Room on the card.
 pub use crate::room::{largest_segment_in, segment_room};

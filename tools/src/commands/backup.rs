@@ -13,7 +13,7 @@ use omird::disk;
 use omird::engine::{Clock as _, SystemClock};
 use omird::store::Lock;
 use omird::store::backup::{
-    BackupError, BackupOutcome, Fault, Folder, Offer, Offered, Progress, TakeError, Taken,
+    BackupError, BackupOutcome, Fault, FetchOutcome, Folder, Offer, Offered, Progress, TakeError,
 };
 
 use crate::cli::{BackupArgs, Globals};
@@ -175,12 +175,12 @@ fn note(
     globals: &Globals,
     bar: &ProgressBar,
     offered: &Offered,
-    taken: &Taken,
+    taken: &FetchOutcome,
     fetched: &mut Fetched,
 ) {
     fetched.segments += 1;
     fetched.bytes += offered.bytes;
-    if let Taken::Damaged(why) = taken {
+    if let FetchOutcome::Damaged(why) = taken {
         let number = offered.segment;
         let remark = format!("segment {number} of the robot is damaged: {why}");
         bar.suspend(|| output::remark(globals.quiet || globals.json, &remark));

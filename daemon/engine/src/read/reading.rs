@@ -98,7 +98,7 @@ impl<'a> Token<'a> {
 
 /// The place where a reading begins or goes on.
 #[derive(Debug)]
-pub struct Wanted<'a> {
+pub struct ReadingStart<'a> {
     /// As the beginning told it, to go on.
     pub as_of: Option<&'a str>,
     /// The same.
@@ -129,7 +129,7 @@ impl Engine {
     pub fn read_on(
         &self,
         cache: &CursorCache,
-        wanted: &Wanted<'_>,
+        wanted: &ReadingStart<'_>,
         filter: impl FnOnce(Timestamp) -> Result<Query, Error>,
         goes_on: impl FnMut() -> bool,
     ) -> Result<Reading, Error> {
@@ -170,7 +170,7 @@ impl Engine {
     /// The snapshot of a reading that goes on, and the name of its kept selection; `None` for one that begins.
     fn snapshot<'a>(
         &self,
-        wanted: &Wanted<'a>,
+        wanted: &ReadingStart<'a>,
     ) -> Result<Option<(Snapshot, Option<&'a str>)>, Error> {
         let (as_of, store) = match (wanted.as_of, wanted.store) {
             (Some(as_of), Some(store)) => (as_of, store),

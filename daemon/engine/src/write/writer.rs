@@ -64,7 +64,7 @@ pub(crate) struct Writer {
     pub(crate) sealing: Sender<SealOrder>,
     pub(crate) log: OpenLog,
     pub(crate) next_seq: u64,
-    pub(crate) touches: Touches,
+    pub(crate) touches: PendingTouches,
     pub(crate) last_mark: Instant,
     pub(crate) last_bounds_refresh: Instant,
     pub(crate) redating: Option<Redating>,
@@ -93,7 +93,7 @@ pub(crate) struct OpenLog {
 }
 
 /// Access states that are counted and not journaled yet.
-pub(crate) struct Touches {
+pub(crate) struct PendingTouches {
     pub(crate) records: HashMap<RefKey, String>,
     /// Relationships that were used.
     pub(crate) bonds: HashSet<RefKey>,

@@ -13,7 +13,7 @@ use omir_core::decode::Limits;
 use omir_core::event::EventKind;
 use omir_core::json;
 use omir_core::value::Value;
-use omird_engine::Following;
+use omird_engine::EventQueue;
 use omird_engine::Query;
 use omird_engine::{Code, Error};
 use omird_engine::{LeftOut, decode_stored};
@@ -213,7 +213,7 @@ impl Omir {
 
 /// Shows events until nobody wants them. Each event is paid for soon after it: a bill for hours would hold up what
 /// comes next.
-fn tail(events: &Following, with: &mut dyn Terminal) -> Shown {
+fn tail(events: &EventQueue, with: &mut dyn Terminal) -> Shown {
     loop {
         let passed_over = events.missed();
         if passed_over > 0 {

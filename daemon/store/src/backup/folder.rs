@@ -13,11 +13,11 @@ use std::sync::Arc;
 use omir_core::instant::Timestamp;
 use sha2::{Digest as _, Sha256};
 
-use super::held::Held;
 use super::info::{INFO, Info};
 use super::judge::{Judgement, judge};
 use super::offer::{Offer, Offered};
 use super::pins::Pins;
+use super::stored_segment::StoredSegment;
 use super::{Fault, Progress};
 use crate::digest::hex;
 use crate::disk::{self, Disk, Mode};
@@ -103,7 +103,7 @@ impl<E> From<io::Error> for TakeError<E> {
 
 /// Outcome of fetching a segment.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Taken {
+pub enum FetchOutcome {
     /// It is what was signed, and durably there.
     Sound,
     /// It is damaged on the robot itself; it is kept as it came if nothing better is there.
@@ -132,7 +132,7 @@ pub struct Folder {
     disk: Arc<dyn Disk>,
     pins: Pins,
     info: Option<Info>,
-    held: BTreeMap<u64, Held>,
+    held: BTreeMap<u64, StoredSegment>,
 }
 
 impl Folder {
@@ -241,7 +241,7 @@ impl Folder {
         &mut self,
         offered: &Offered,
         fetch: &mut dyn FnMut(u64, u64) -> Result<Vec<u8>, E>,
-    ) -> Result<Taken, TakeError<E>> {
+    ) -> Result<FetchOutcome, TakeError<E>> {
         let (path, number) = (segment::path(offered.segment), offered.segment);
         let temporary = format!("{path}.tmp");
         let file = self.disk.open(&temporary, Mode::Create)?;
@@ -265,7 +265,7 @@ impl Folder {
         if !is_signed && self.held.contains_key(&number) {
             // Neither is what was signed: nothing says that this one is better.
             self.disk.remove(&temporary)?;
-            return Ok(Taken::Damaged("it is damaged here and on the robot".to_owned()));
+            return Ok(FetchOutcome::Damaged("it is damaged here and on the robot".to_owned()));
         }
         if let Some(signature) = &offered.signature {
             disk::replace(&*self.disk, &segment::signature_path(number), signature.as_bytes())?;
@@ -274,10 +274,10 @@ impl Folder {
         }
         self.disk.rename(&temporary, &path)?;
         self.disk.sync_dir(segment::DIR)?;
-        let held = Held::look(&*self.disk, number)?;
+        let held = StoredSegment::look(&*self.disk, number)?;
         let taken = match &held.state {
-            Ok(_) => Taken::Sound,
-            Err(fault) => Taken::Damaged(fault.to_string()),
+            Ok(_) => FetchOutcome::Sound,
+            Err(fault) => FetchOutcome::Damaged(fault.to_string()),
         };
         self.held.insert(number, held);
         Ok(taken)
@@ -389,7 +389,7 @@ pub(super) fn names(disk: &dyn Disk, dir: &str) -> io::Result<Vec<String>> {
 pub(super) fn look_at_all(
     disk: &dyn Disk,
     progress: &mut dyn FnMut(Progress),
-) -> io::Result<BTreeMap<u64, Held>> {
+) -> io::Result<BTreeMap<u64, StoredSegment>> {
     let names = names(disk, segment::DIR)?;
     let numbers: Vec<u64> = names.iter().filter_map(|name| segment::number_of(name)).collect();
     let mut sizes = Vec::with_capacity(numbers.len());
@@ -399,7 +399,7 @@ pub(super) fn look_at_all(
     let (mut done, total) = (0, sizes.iter().sum());
     let mut held = BTreeMap::new();
     for (number, size) in numbers.into_iter().zip(sizes) {
-        held.insert(number, Held::look(disk, number)?);
+        held.insert(number, StoredSegment::look(disk, number)?);
         done += size;
         progress(Progress { done, total });
     }

@@ -6,7 +6,7 @@ use omir_core::value::Value;
 
 use super::ResponseSink;
 use crate::{Cancelled, Omir, add_parameters, parse_query};
-use omird_engine::{Code, Cursor, CursorCache, Error, Query, Reading, Wanted};
+use omird_engine::{Code, Cursor, CursorCache, Error, Query, Reading, ReadingStart};
 
 /// The selection of a pull that may go on, kept for one line: one at a time.
 #[derive(Clone, Default)]
@@ -49,7 +49,8 @@ impl Omir {
             }
         }
         let query = |as_of| parse_query(Query::everything(), &named, as_of);
-        let wanted = Wanted { as_of: pull.as_of.as_deref(), store: pull.store.as_deref(), after };
+        let wanted =
+            ReadingStart { as_of: pull.as_of.as_deref(), store: pull.store.as_deref(), after };
         let reading = self.engine.read_on(&readings.0, &wanted, query, || {
             with.rest_if_due();
             with.is_wanted()

@@ -10,10 +10,10 @@ use crate::block::{Block, IndexKind, Row};
 use crate::ref_key::RefKey;
 
 /// The block that an index keeps of a segment.
-pub(crate) type BlockOf<D> = Block<<D as Draw>::Facts, <D as Draw>::Words>;
+pub(crate) type BlockOf<D> = Block<<D as IndexSchema>::Facts, <D as IndexSchema>::Words>;
 
 /// Draws from resources what an index needs of them.
-pub trait Draw: 'static {
+pub trait IndexSchema: 'static {
     /// Facts of one version. As rows they are kept without places and times.
     type Facts: Serialize + DeserializeOwned + Send + Sync;
     /// Places of one version.
@@ -61,7 +61,7 @@ pub trait Draw: 'static {
 /// Draws nothing but names, for those who read a segment without an index.
 pub struct Names;
 
-impl Draw for Names {
+impl IndexSchema for Names {
     type Facts = RefKey;
     type Places = ();
     type Times = ();

@@ -8,12 +8,12 @@ use crate::inspect::Store;
 use crate::inspect::finding::{Finding, Kind};
 use crate::inspect::history::{Act, Event};
 use crate::ref_key::{KeyPrefix, RefKey};
-use crate::tombstone::{Ending, Target, Tombstone};
+use crate::tombstone::{EndCause, Target, Tombstone};
 use crate::wal;
 use crate::witness::{self, Fact};
 
 /// Facts about a name in the files themselves.
-struct Known {
+struct KnownName {
     name: Target,
     order: (u64, u32),
     /// The newest version that can be read.
@@ -45,9 +45,9 @@ impl Assembly {
         }
     }
 
-    fn known(&self) -> HashMap<KeyPrefix, Known> {
-        let mut known: HashMap<KeyPrefix, Known> = HashMap::new();
-        for event in self.chapters.iter().flat_map(|chapter| &chapter.events) {
+    fn known(&self) -> HashMap<KeyPrefix, KnownName> {
+        let mut known: HashMap<KeyPrefix, KnownName> = HashMap::new();
+        for event in self.intervals.iter().flat_map(|interval| &interval.events) {
             let (key, name, version) = match &event.act {
                 Act::Put(version) => {
                     let name = Target::Name(version.target.to_string());
@@ -57,7 +57,7 @@ impl Assembly {
                 Act::Touch(_) => continue,
             };
             let order = (event.seq, event.ordinal);
-            let held = known.entry(key.prefix()).or_insert(Known { name, order, version });
+            let held = known.entry(key.prefix()).or_insert(KnownName { name, order, version });
             if held.order <= order {
                 (held.order, held.version) = (order, version);
             }
@@ -65,19 +65,19 @@ impl Assembly {
         known
     }
 
-    fn take(&mut self, fact: &Fact, file: &str, known: &Known) {
+    fn take(&mut self, fact: &Fact, file: &str, known: &KnownName) {
         let seq = fact.stamp.seq;
         match fact.by() {
             Some(by) => {
-                // A chapter takes what lies within it; what comes after all of them goes to the last.
-                let at = self.chapters.iter().rposition(|chapter| chapter.first <= seq);
-                let Some(chapter) = at.and_then(|at| self.chapters.get_mut(at)) else { return };
-                let seq = seq.clamp(chapter.first, chapter.last.max(chapter.first));
-                let (target, ending) = (known.name.clone(), Ending::Forgotten(by));
+                // An interval takes what lies within it; what comes after all of them goes to the last.
+                let at = self.intervals.iter().rposition(|interval| interval.first <= seq);
+                let Some(interval) = at.and_then(|at| self.intervals.get_mut(at)) else { return };
+                let seq = seq.clamp(interval.first, interval.last.max(interval.first));
+                let (target, ending) = (known.name.clone(), EndCause::Forgotten(by));
                 let tombstone = Tombstone { target, stamp: fact.stamp, ending };
                 let act = Act::Forget(tombstone);
-                chapter.events.push(Event { seq, ordinal: fact.stamp.ordinal, act });
-                chapter.events.sort_by_key(|event| (event.seq, event.ordinal));
+                interval.events.push(Event { seq, ordinal: fact.stamp.ordinal, act });
+                interval.events.sort_by_key(|event| (event.seq, event.ordinal));
             }
             None => {
                 let missing = fact.stamp.version;

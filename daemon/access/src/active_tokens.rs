@@ -27,17 +27,17 @@ const HOUR: Duration = Duration::from_secs(3600);
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The tokens in force.
-pub(crate) struct Known(Arc<Files>);
+pub(crate) struct ActiveTokens(Arc<Files>);
 
 struct Files {
     store: TokenStore,
     scopes: Arc<[Scope]>,
-    looked: Mutex<Looked>,
+    looked: Mutex<RefreshState>,
     /// A look has ended.
     ended: Condvar,
 }
 
-struct Looked {
+struct RefreshState {
     /// The time at which the last look that has ended began, by the daemon's clock.
     at: Duration,
     /// The look that is under way: its number, and when it began.
@@ -78,10 +78,10 @@ pub(crate) enum Bearer {
     Holder(Caller),
 }
 
-impl Known {
+impl ActiveTokens {
     /// Reads the tokens of a data folder.
     pub(crate) fn of(store: TokenStore, scopes: Arc<[Scope]>, clock: &dyn Clock) -> Self {
-        let looked = Looked {
+        let looked = RefreshState {
             at: clock.monotonic(),
             under_way: None,
             begun: 0,
@@ -133,15 +133,15 @@ impl Known {
 }
 
 impl Files {
-    fn lock(&self) -> MutexGuard<'_, Looked> {
+    fn lock(&self) -> MutexGuard<'_, RefreshState> {
         self.looked.lock()
     }
 
-    /// Reads the files if they have changed, in the look that [`Looked::begin`] gave. Nothing is locked meanwhile; of two
+    /// Reads the files if they have changed, in the look that [`RefreshState::begin`] gave. Nothing is locked meanwhile; of two
     /// looks at once the one that began last counts.
     fn read(&self, look: Look, revoked: Option<&str>) {
         // However it ends: a look that never ended would be the last.
-        let _ending = Ending { files: self, look: look.number };
+        let _ending = RefreshGuard { files: self, look: look.number };
         // Taken before reading: a file that changes meanwhile is read once more.
         let stamps = self.store.stamps();
         let read = (look.stamps.as_ref() != Some(&stamps)).then(|| {
@@ -170,7 +170,7 @@ struct Look {
     tokens: Arc<Tokens>,
 }
 
-impl Looked {
+impl RefreshState {
     fn begin(&mut self, now: Duration) -> Look {
         self.begun += 1;
         self.under_way = Some((self.begun, Instant::now()));
@@ -180,12 +180,12 @@ impl Looked {
 }
 
 /// The end of a look.
-struct Ending<'a> {
+struct RefreshGuard<'a> {
     files: &'a Files,
     look: u64,
 }
 
-impl Drop for Ending<'_> {
+impl Drop for RefreshGuard<'_> {
     fn drop(&mut self) {
         let mut looked = self.files.lock();
         if looked.under_way.is_some_and(|(look, _)| look == self.look) {

@@ -10,7 +10,7 @@ use crate::signature::Seal;
 
 /// A segment that lies in a backup.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Held {
+pub struct StoredSegment {
     /// Its number.
     pub segment: u64,
     /// Its length.
@@ -56,7 +56,7 @@ impl fmt::Display for Unsound {
     }
 }
 
-impl Held {
+impl StoredSegment {
     /// Looks at segment `number`.
     ///
     /// # Errors
