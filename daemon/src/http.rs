@@ -13,7 +13,7 @@
 //! | `tokens` | the protocol of tokens |
 //! | `exchanges` | protocols of one message and one answer each |
 //! | `answer` | refusals, and their statuses |
-//! | `taken` | answers as clients take them |
+//! | `guarded_body` | answers as clients take them |
 //! | `endpoints`, `openapi` | the table of paths, and the document made of it |
 //! | `monitoring`, `health` | what those ask who look after the daemon |
 //! | `omir`, `events` | the OMIR protocol, and recent events |
@@ -29,6 +29,7 @@ mod endpoints;
 mod events;
 mod exchanges;
 mod guard;
+mod guarded_body;
 mod health;
 mod listen;
 mod mcp;
@@ -41,7 +42,6 @@ mod refused;
 mod request;
 mod routes;
 mod settings;
-mod taken;
 mod tls;
 mod tokens;
 mod unread;

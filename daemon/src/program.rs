@@ -20,7 +20,7 @@ use clap::Parser;
 pub use self::arguments::Arguments;
 use self::data_folder::FolderError;
 use self::error::{DataFault, ServeError};
-use self::memory_folder::Vanishing;
+use self::memory_folder::RemovedOnDrop;
 use self::rebuild::Rebuild;
 use self::signals::Signals;
 use self::transports::{OtherTransports, TransportParts};
@@ -113,7 +113,7 @@ fn serve(mut running: Running, arguments: &Arguments, logs: &Logs) -> Result<(),
     let in_data = |fault| ServeError::Data { folder: data.clone(), fault };
     let in_folder = |error: FolderError| in_data(DataFault::Folder(error));
     data_folder::make(data).map_err(in_folder)?;
-    let _vanishing = arguments.memory_only.then(|| Vanishing(data.clone()));
+    let _removed_on_drop = arguments.memory_only.then(|| RemovedOnDrop(data.clone()));
     // Named for this very start, whoever the folder belongs to.
     let is_named = arguments.data.is_some() || arguments.memory_only;
     if !is_named && !config.settings.read_only {
@@ -259,7 +259,7 @@ fn audit_of(config: &Config, engine: &Engine) -> std::io::Result<Audit> {
     let clock = engine.clone();
     let audit = Audit::start(&config.audit, Box::new(move || clock.now().0))?;
     let told = audit.clone();
-    engine.tell_of("audit", Box::new(move || Some(told.status())));
+    engine.add_status_section("audit", Box::new(move || Some(told.status())));
     Ok(audit)
 }
 

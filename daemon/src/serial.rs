@@ -59,7 +59,7 @@ impl Ports {
         let stopping = Arc::new(AtomicBool::new(false));
         let mut started = Ports { stopping: stopping.clone(), threads: Vec::new() };
         for port in ports {
-            let served = port::Served::new(protocols.clone(), port, stopping.clone());
+            let served = port::ServedPort::new(protocols.clone(), port, stopping.clone());
             let thread = std::thread::Builder::new().name("omird-serial".to_owned());
             match thread.spawn(move || served.run()) {
                 Ok(thread) => started.threads.push(thread),

@@ -40,7 +40,7 @@ use crate::router::{
 
 use self::announcing::Announcing;
 use self::deleting::{Deleter, Deletes};
-use self::exchanges::Exchanged;
+use self::exchanges::ExchangeKey;
 use self::identity::{ZENOH, identified};
 use self::pool::{Load, Pool, Running, UnderWay};
 use self::request::Request;
@@ -114,7 +114,7 @@ impl Service {
         let listening = engine.events().listen(move |event| events.publish(event));
 
         let mut queryables = Vec::new();
-        for served in Served::all() {
+        for served in ServedKey::all() {
             let context = context.clone();
             let queryable = session
                 .declare_queryable(keys.operation(served.name()))
@@ -138,7 +138,10 @@ impl Service {
         let instance = engine.new_id();
         let namesake =
             namesake::watch(&session, keys, engine, &instance).map_err(StartError::Key)?;
-        engine.tell_of("network", Box::new(move || Some(told(&instance, &load.load()))));
+        engine.add_status_section(
+            "network",
+            Box::new(move || Some(network_section(&instance, &load.load()))),
+        );
         let alive =
             session.liveliness().declare_token(keys.alive()).wait().map_err(StartError::Key)?;
         Ok(Self {
@@ -204,7 +207,7 @@ impl Service {
 }
 
 /// Returns the section `network` of `status`.
-fn told(instance: &str, load: &Load) -> Value {
+fn network_section(instance: &str, load: &Load) -> Value {
     let number = |n: usize| Value::Number(Number::from(n as u64));
     let mut map = Map::new();
     map.insert("instance", instance);
@@ -226,19 +229,19 @@ struct Context {
 
 /// A service under a key of its own: the queryables of `docs/keys.md`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Served {
+enum ServedKey {
     Memory,
     Operation(Operation),
-    Exchange(Exchanged),
+    Exchange(ExchangeKey),
 }
 
 /// The one question that is answered to everybody, with less to those without a token.
-const STATUS: Served = Served::Operation(Operation::Status);
+const STATUS: ServedKey = ServedKey::Operation(Operation::Status);
 
-impl Served {
+impl ServedKey {
     fn all() -> impl Iterator<Item = Self> {
         let operations = Operation::ALL.into_iter().map(Self::Operation);
-        let exchanges = Exchanged::all().map(Self::Exchange);
+        let exchanges = ExchangeKey::all().map(Self::Exchange);
         std::iter::once(Self::Memory).chain(operations).chain(exchanges)
     }
 
@@ -297,7 +300,7 @@ impl Context {
     /// An operation is only meant when it is named: a network browser that asks for `**` must not
     /// forget or store anything, nor make the daemon export all it has. What changes something is asked of one robot by
     /// its exact name, so that whoever denies that key has denied it.
-    fn dispatch(self: &Arc<Self>, served: Served, query: Query) {
+    fn dispatch(self: &Arc<Self>, served: ServedKey, query: Query) {
         let key = query.key_expr().as_str();
         let pool = self.pool.pool();
         if !served.is_meant_by(key) {
@@ -313,14 +316,14 @@ impl Context {
             return pool.hand_over(0, move |_| drop(query));
         };
         let request = Request::new(query, self.keys.clone(), pool.clone(), under_way);
-        if let Served::Exchange(exchanged) = served {
+        if let ServedKey::Exchange(exchanged) = served {
             return exchanges::take_on(self, exchanged, request, identified, exact);
         }
         match identified {
             Ok(_) => {}
             // That there is a daemon, and that it needs a token, is no secret.
             Err(Refusal::Unauthenticated(Unauthenticated::Missing)) if served == STATUS => {
-                router.told(&caller, method, size);
+                router.audit_answered(&caller, method, size);
                 let existence = self.protocols.omir.existence(request.encoding);
                 return request.reply(STATUS.name(), existence);
             }
@@ -342,8 +345,8 @@ impl Context {
             Err(refusal) => return request.refuse(&worded(refusal)),
         };
         let is_handed_over = match served {
-            Served::Operation(operation) => is_handed_over(operation),
-            Served::Memory | Served::Exchange(_) => false,
+            ServedKey::Operation(operation) => is_handed_over(operation),
+            ServedKey::Memory | ServedKey::Exchange(_) => false,
         };
         if is_handed_over && size <= INLINE_BYTES {
             self.answer(served, request, admitted);
@@ -358,12 +361,14 @@ impl Context {
         }
     }
 
-    fn answer(&self, served: Served, request: Request, admitted: Admitted) {
+    fn answer(&self, served: ServedKey, request: Request, admitted: Admitted) {
         match served {
-            Served::Memory => memory::get(self, request, admitted),
-            Served::Operation(operation) => operations::serve(self, operation, request, admitted),
+            ServedKey::Memory => memory::get(self, request, admitted),
+            ServedKey::Operation(operation) => {
+                operations::serve(self, operation, request, admitted)
+            }
             // Taken on by itself.
-            Served::Exchange(_) => {}
+            ServedKey::Exchange(_) => {}
         }
     }
 }

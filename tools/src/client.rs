@@ -244,7 +244,7 @@ impl Client {
             Ok(sample) => Ok(Reply {
                 key: sample.key_expr().as_str().to_owned(),
                 body: sample.payload().to_bytes().into_owned(),
-                beside: sample
+                attachment: sample
                     .attachment()
                     .map_or_else(Vec::new, |said| said.to_bytes().into_owned()),
             }),

@@ -15,7 +15,7 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio::time::Instant;
 
 use super::Context;
-use super::caller::{Asker, identify, nobody};
+use super::caller::{CallerCredentials, identify, nobody};
 use super::exchanges::sent;
 use super::omir::query_parameters;
 use super::refused::Refused;
@@ -96,7 +96,7 @@ async fn agent(
 /// The notifications of one client.
 struct Notifications {
     context: Arc<Context>,
-    asker: Asker,
+    credentials: CallerCredentials,
     waiting: mpsc::Receiver<Push>,
     missed: Arc<AtomicBool>,
     /// The time of the next sign of life, however often the wait for it is given up.
@@ -138,7 +138,7 @@ impl Notifications {
         });
         Self {
             context: context.clone(),
-            asker: Asker::of(parts),
+            credentials: CallerCredentials::of(parts),
             waiting,
             missed,
             beat: Instant::now() + HEARTBEAT,
@@ -165,7 +165,7 @@ impl Notifications {
         };
         self.beat = Instant::now() + HEARTBEAT;
         // A token that was revoked is in force no longer, here too.
-        match self.asker.check(&self.context, &EVENTS) {
+        match self.credentials.check(&self.context, &EVENTS) {
             Ok(()) => next,
             Err(_) => Next::Revoked,
         }

@@ -16,11 +16,11 @@ use hyper::{HeaderMap, StatusCode};
 use super::Context;
 use super::body::{self, Most, Read};
 use super::caller::{identify, nobody};
+use super::guarded_body::guarded;
 use super::negotiate;
 use super::omir::query_parameters;
 use super::refused::{Refused, content_type, in_seconds};
 use super::request::NOT_TAKEN;
-use super::taken::held;
 use crate::capacity::Room;
 use crate::engine::{Code, Encoding, Error, unanswered};
 use crate::router::{
@@ -236,7 +236,7 @@ pub(super) fn sent(answer: Response, room: Option<Room>) -> HttpResponse {
     response.headers_mut().insert(CONTENT_LENGTH, length);
     let body = Body::from(body);
     *response.body_mut() = match room {
-        Some(room) => held(body, Arc::new(room)),
+        Some(room) => guarded(body, Arc::new(room)),
         None => body,
     };
     response

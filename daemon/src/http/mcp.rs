@@ -24,10 +24,10 @@ use tokio_util::sync::CancellationToken;
 use super::Context;
 use super::body::{self, Most, UnreadRequest};
 use super::caller::ask_who;
+use super::guarded_body::guarded;
 use super::monitoring::MCP;
 use super::negotiate::expect_json;
 use super::refused::Refused;
-use super::taken::held;
 use crate::engine::{Code, Error};
 use crate::mcp::{Decided, Mcp};
 use crate::router::{Caller, Incoming};
@@ -106,9 +106,9 @@ async fn serve(
     let length = response.body().size_hint().exact().unwrap_or(0);
     let room = Arc::new(room);
     match context.capacity.room_for_answer(usize::try_from(length).unwrap_or(usize::MAX)).await {
-        Ok(answer) => Ok(response.map(|body| held(held(body, room), Arc::new(answer)))),
+        Ok(answer) => Ok(response.map(|body| guarded(guarded(body, room), Arc::new(answer)))),
         // It may be of a change, which is made.
-        Err(_) if length <= LONGEST_RECEIPT => Ok(response.map(|body| held(body, room))),
+        Err(_) if length <= LONGEST_RECEIPT => Ok(response.map(|body| guarded(body, room))),
         Err(error) => Err(error.into()),
     }
 }

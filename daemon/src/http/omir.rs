@@ -21,8 +21,8 @@ use percent_encoding::percent_decode_str;
 
 use super::body::{self, Most, UnreadRequest};
 use super::caller::ask_who;
+use super::guarded_body::guarded;
 use super::refused::{Refused, content_type};
-use super::taken::held;
 use super::{Context, negotiate};
 use crate::capacity::{Room, Slot};
 use crate::engine::{Code, Encoding, Error, RequestLimits, decode, unanswered};
@@ -79,7 +79,7 @@ async fn sent(context: &Context, row: &Method, encoded: Encoded) -> Result<Respo
         None => HeaderValue::from_static("application/octet-stream"),
     };
     let body = match context.capacity.room_for_answer(bytes.len()).await {
-        Ok(room) => held(Body::from(bytes), Arc::new(room)),
+        Ok(room) => guarded(Body::from(bytes), Arc::new(room)),
         // A change is made: that is told in any case.
         Err(_) if row.effect != router::Effect::Reads && encoding.is_some() => Body::from(bytes),
         Err(error) => return Err(error.into()),

@@ -26,7 +26,7 @@ pub(super) fn open(config: &Config, engine: &Engine) -> io::Result<Access> {
         );
     }
     let shown = access.clone();
-    engine.tell_of("access", Box::new(move || Some(shown.status(&ways))));
+    engine.add_status_section("access", Box::new(move || Some(shown.status(&ways))));
     Ok(access)
 }
 

@@ -40,7 +40,7 @@ type PortLink = Link<32, 256>;
 const COMPLAIN_EVERY: u64 = 3_600_000_000;
 
 /// A port that is served.
-pub struct Served {
+pub struct ServedPort {
     path: PathBuf,
     baud: u32,
     robot: Arc<str>,
@@ -54,13 +54,13 @@ pub struct Served {
     began: Instant,
 }
 
-impl Served {
+impl ServedPort {
     /// Not begun yet.
-    pub fn new(protocols: Protocols, port: &Port, stopping: Arc<AtomicBool>) -> Served {
+    pub fn new(protocols: Protocols, port: &Port, stopping: Arc<AtomicBool>) -> ServedPort {
         let budget = Budget::new(port.share);
         let name: Arc<str> = format!("serial {}", port.path.display()).into();
         let console = Console::new(protocols.clone(), name.clone(), budget.clone());
-        Served {
+        ServedPort {
             console,
             session: 0,
             complain_from: 0,

@@ -73,16 +73,16 @@ impl Publisher {
         let payload = if self.tells_only_references() { reference } else { body };
         let key = self.keys.operation(key);
         let put = self.session.put(&key, payload.clone()).encoding(Encoding::APPLICATION_JSON);
-        told(put.wait(), &key);
+        log_failure(put.wait(), &key);
     }
 
     fn put(&self, key: &str, payload: Vec<u8>, attachment: Option<String>) {
         let put = self.session.put(key, payload).encoding(Encoding::APPLICATION_CBOR);
-        told(put.attachment(attachment).wait(), key);
+        log_failure(put.attachment(attachment).wait(), key);
     }
 }
 
-fn told(put: zenoh::Result<()>, key: &str) {
+fn log_failure(put: zenoh::Result<()>, key: &str) {
     if let Err(error) = put {
         tracing::debug!(%error, key, "an event could not be published");
     }

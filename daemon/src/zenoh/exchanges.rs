@@ -44,9 +44,9 @@ static KEYS: &[(&str, &Method)] = &[
 
 /// A row of the table of keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Exchanged(usize);
+pub(super) struct ExchangeKey(usize);
 
-impl Exchanged {
+impl ExchangeKey {
     pub(super) fn all() -> impl Iterator<Item = Self> {
         (0..KEYS.len()).map(Self)
     }
@@ -63,7 +63,7 @@ impl Exchanged {
 /// Takes a query on. `exact` says if its key is one of this robot alone, which a change asks for.
 pub(super) fn take_on(
     context: &Arc<Context>,
-    exchanged: Exchanged,
+    exchanged: ExchangeKey,
     request: Request,
     identified: Result<Caller, Refusal>,
     exact: Result<(), Error>,
@@ -133,7 +133,7 @@ fn parameters_of(request: &Request, method: &Method) -> Result<Vec<(String, Stri
 struct PendingExchange {
     context: Arc<Context>,
     exchange: Arc<dyn Exchange>,
-    exchanged: Exchanged,
+    exchanged: ExchangeKey,
     caller: Caller,
     parameters: Vec<(String, String)>,
     began: Instant,
@@ -165,7 +165,7 @@ impl PendingExchange {
 struct Waiting {
     context: Arc<Context>,
     exchange: Arc<dyn Exchange>,
-    exchanged: Exchanged,
+    exchanged: ExchangeKey,
     caller: Caller,
     request: Option<Request>,
 }
@@ -189,7 +189,7 @@ impl Drop for Waiting {
 fn deny(
     context: &Context,
     exchange: &dyn Exchange,
-    exchanged: Exchanged,
+    exchanged: ExchangeKey,
     request: Request,
     caller: &Caller,
     why: Denial,
@@ -201,7 +201,7 @@ fn deny(
 
 /// Answers on `omir/<robot>/<key>`. What HTTP says beside an answer is not said here. Nothing is sent where there is nothing
 /// to say.
-fn send(request: Request, exchanged: Exchanged, answer: Response) {
+fn send(request: Request, exchanged: ExchangeKey, answer: Response) {
     match answer {
         answer if answer.is_error() => request.refuse_with(answer.body, Encoding::Json),
         answer if answer.body.is_empty() => drop(request),
@@ -218,7 +218,7 @@ mod tests {
 
     #[test]
     fn each_key_is_of_a_protocol_that_is_served() {
-        let keys: HashSet<&str> = Exchanged::all().map(Exchanged::key).collect();
+        let keys: HashSet<&str> = ExchangeKey::all().map(ExchangeKey::key).collect();
         assert_eq!(keys.len(), KEYS.len(), "a key stands twice");
         for (key, method) in KEYS {
             let mut known = Protocols::DESCRIPTIONS.iter().map(|known| known.protocol.name);

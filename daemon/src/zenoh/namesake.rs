@@ -27,7 +27,7 @@ const SAID_EVERY: Duration = Duration::from_secs(3600);
 const ASKED_EVERY: Duration = Duration::from_secs(2);
 
 #[derive(Default)]
-struct Heard {
+struct NamesakeState {
     at: Option<Timestamp>,
     said: Option<Instant>,
     asked: Option<Instant>,
@@ -58,10 +58,10 @@ pub(super) fn watch(
     engine: &Engine,
     instance: &str,
 ) -> zenoh::Result<Subscriber<()>> {
-    let heard = Arc::new(Mutex::new(Heard::default()));
+    let heard = Arc::new(Mutex::new(NamesakeState::default()));
     let (suspected, told, clock) = (heard.clone(), heard.clone(), engine.clone());
     let name = keys.robot().to_owned();
-    engine.tell_of(
+    engine.add_status_section(
         "namesakeHeard",
         Box::new(move || {
             let heard = heard.lock();

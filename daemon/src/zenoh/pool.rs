@@ -94,9 +94,9 @@ impl Drop for Room {
 }
 
 /// The turn to read of this thread, which is another's until this is dropped.
-struct GivenUp<'p>(&'p Arc<Pool>);
+struct YieldedTurn<'p>(&'p Arc<Pool>);
 
-impl<'p> GivenUp<'p> {
+impl<'p> YieldedTurn<'p> {
     fn of(pool: &'p Arc<Pool>) -> Self {
         READS.set(false);
         let mut state = pool.state();
@@ -106,7 +106,7 @@ impl<'p> GivenUp<'p> {
     }
 }
 
-impl Drop for GivenUp<'_> {
+impl Drop for YieldedTurn<'_> {
     fn drop(&mut self) {
         self.0.state().reading += 1;
         READS.set(true);
@@ -210,7 +210,7 @@ impl Pool {
         bytes: usize,
         answer: impl FnOnce(bool),
     ) -> bool {
-        let _turn = READS.get().then(|| GivenUp::of(self));
+        let _turn = READS.get().then(|| YieldedTurn::of(self));
         let room = self.take_room(bytes);
         let began = Instant::now();
         answer(room.is_some());
@@ -219,7 +219,7 @@ impl Pool {
 
     /// Waits for something else than reading; who has a turn to read gives it up meanwhile.
     pub(super) fn wait(self: &Arc<Self>, wait: impl FnOnce()) {
-        let _turn = READS.get().then(|| GivenUp::of(self));
+        let _turn = READS.get().then(|| YieldedTurn::of(self));
         wait();
     }
 

@@ -149,38 +149,38 @@ impl Request {
     /// Answers on `omir/<robot>/<key>` with these bytes.
     pub(super) fn reply_with(self, key: &str, bytes: Vec<u8>, encoding: Encoding) {
         let (key, encoding) = (self.keys.operation(key), zenoh_encoding(encoding));
-        self.finish(Parcel::Answer { key, encoding, beside: None, bytes });
+        self.finish(OutgoingReply::Answer { key, encoding, attachment: None, bytes });
     }
 
     /// Answers that it is refused, in these words.
     pub(super) fn refuse_with(self, bytes: Vec<u8>, encoding: Encoding) {
-        self.finish(Parcel::Refusal { bytes, encoding: zenoh_encoding(encoding) });
+        self.finish(OutgoingReply::Refusal { bytes, encoding: zenoh_encoding(encoding) });
     }
 
     /// Answers on `omir/<robot>/<operation>`. What is missing goes beside the answer, as JSON in the attachment.
     pub(super) fn reply(self, operation: &str, encoded: Encoded) {
         let Encoded { bytes, encoding, left_out } = encoded;
         let encoding = encoding.map_or(ZenohEncoding::APPLICATION_OCTET_STREAM, zenoh_encoding);
-        let beside = left_out.as_ref().map(json::to_string);
+        let attachment = left_out.as_ref().map(json::to_string);
         let key = self.keys.operation(operation);
-        self.finish(Parcel::Answer { key, encoding, beside, bytes });
+        self.finish(OutgoingReply::Answer { key, encoding, attachment, bytes });
     }
 
     /// Refuses.
     pub(super) fn refuse(self, error: &Error) {
-        let parcel = Parcel::refusal(error, self.encoding);
-        self.finish(parcel);
+        let reply = OutgoingReply::refusal(error, self.encoding);
+        self.finish(reply);
     }
 
     /// One of many answers, on its own key. Whether the client takes them: one that does not gets no more.
     pub(super) fn send(&self, key: String, bytes: Vec<u8>) -> bool {
         let encoding = zenoh_encoding(self.encoding);
-        self.send_parcel(Parcel::Answer { key, bytes, encoding, beside: None })
+        self.send_outgoing(OutgoingReply::Answer { key, bytes, encoding, attachment: None })
     }
 
     /// An error among many answers.
     pub(super) fn send_error(&self, error: &Error) -> bool {
-        self.send_parcel(Parcel::refusal(error, self.encoding))
+        self.send_outgoing(OutgoingReply::refusal(error, self.encoding))
     }
 
     /// Point beyond which no more is sent, though there is more.
@@ -190,17 +190,16 @@ impl Request {
         self.refuse(&Error::new(Code::Busy, message));
     }
 
-    fn send_parcel(&self, parcel: Parcel) -> bool {
+    fn send_outgoing(&self, reply: OutgoingReply) -> bool {
         let Some(query) = &self.query else { return false };
-        self.pool
-            .hand_over_here(parcel.len(), |fits| parcel.fitting(fits, self.encoding).send(query))
+        self.pool.hand_over_here(reply.len(), |fits| reply.fitting(fits, self.encoding).send(query))
     }
 
-    fn finish(mut self, parcel: Parcel) {
+    fn finish(mut self, reply: OutgoingReply) {
         let (Some(query), under_way) = (self.query.take(), self.under_way.take()) else { return };
         let encoding = self.encoding;
-        self.pool.hand_over(parcel.len(), move |fits| {
-            parcel.fitting(fits, encoding).send(&query);
+        self.pool.hand_over(reply.len(), move |fits| {
+            reply.fitting(fits, encoding).send(&query);
             drop((query, under_way));
         });
     }
@@ -217,12 +216,12 @@ impl Drop for Request {
 }
 
 /// Bytes to a client.
-enum Parcel {
-    Answer { key: String, bytes: Vec<u8>, encoding: ZenohEncoding, beside: Option<String> },
+enum OutgoingReply {
+    Answer { key: String, bytes: Vec<u8>, encoding: ZenohEncoding, attachment: Option<String> },
     Refusal { bytes: Vec<u8>, encoding: ZenohEncoding },
 }
 
-impl Parcel {
+impl OutgoingReply {
     fn refusal(error: &Error, encoding: Encoding) -> Self {
         let bytes = encoding.encode(&error_value(error));
         Self::Refusal { bytes, encoding: zenoh_encoding(encoding) }
@@ -246,8 +245,8 @@ impl Parcel {
 
     fn send(self, query: &Query) {
         let sent = match self {
-            Self::Answer { key, bytes, encoding, beside } => {
-                query.reply(key, bytes).encoding(encoding).attachment(beside).wait()
+            Self::Answer { key, bytes, encoding, attachment } => {
+                query.reply(key, bytes).encoding(encoding).attachment(attachment).wait()
             }
             Self::Refusal { bytes, encoding } => query.reply_err(bytes).encoding(encoding).wait(),
         };

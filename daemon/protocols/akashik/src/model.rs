@@ -10,7 +10,7 @@ use crate::fingerprint;
 use crate::log::{Delta, Entry};
 use crate::meaning;
 use crate::nearby::{Meaning, Nearby};
-use crate::rights::{self, Seen, Viewer};
+use crate::rights::{self, UnitVisibility, Viewer};
 use crate::types::{Agent, Conflict, Handoff, Session, Subscription, Task, Unit};
 use crate::words::{AgentStatus, MemoryType, RelationType, UnitStatus};
 
@@ -68,8 +68,8 @@ impl IndexedUnit {
         !matches!(self.status, UnitStatus::Draft | UnitStatus::Superseded | UnitStatus::Retracted)
     }
 
-    fn seen(&self) -> Seen<'_> {
-        Seen {
+    fn visibility(&self) -> UnitVisibility<'_> {
+        UnitVisibility {
             author: &self.unit.source.agent_id,
             of: self.unit.of,
             is_draft: self.unit.status == UnitStatus::Draft,
@@ -257,8 +257,8 @@ impl Model {
     }
 
     fn sees_itself(&self, viewer: &Viewer<'_>, indexed: &IndexedUnit) -> bool {
-        let seen = indexed.seen();
-        rights::sees(viewer, seen, seen.session.and_then(|id| self.session(id)))
+        let visibility = indexed.visibility();
+        rights::sees(viewer, visibility, visibility.session.and_then(|id| self.session(id)))
     }
 
     /// Decides if somebody sees all that a synthesis elaborates: it says the same in other words. Only whom a rule of the session

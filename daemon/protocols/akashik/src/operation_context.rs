@@ -19,7 +19,7 @@ use crate::words::SessionState;
 
 /// What a caller may do, as far as the protocol goes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Who {
+pub(crate) struct CallerRights {
     /// The authority of the credential.
     pub(crate) authority: u32,
     /// The name of the token; empty where there is none.
@@ -34,7 +34,7 @@ pub(crate) struct Who {
     pub(crate) is_owner: bool,
 }
 
-impl Who {
+impl CallerRights {
     /// Decides if the caller is the one who registered an agent, or may stand for it.
     pub(crate) fn may_be(&self, agent: &Agent) -> bool {
         self.is_owner || agent.holder == self.holder || self.agents.contains(&agent.id)
@@ -107,7 +107,7 @@ pub(crate) struct Agreement {
 pub(crate) struct OperationContext<'a> {
     pub(crate) model: &'a Model,
     pub(crate) contents: &'a dyn Contents,
-    pub(crate) who: &'a Who,
+    pub(crate) who: &'a CallerRights,
     /// The authority of the credential, or what the sender declared if that is less.
     pub(crate) authority: u32,
     pub(crate) envelope: &'a Envelope,
@@ -121,7 +121,7 @@ pub(crate) struct OperationContext<'a> {
 }
 
 /// The answer of an operation.
-pub(crate) type Done = Result<(u16, Value), Failure>;
+pub(crate) type OperationResult = Result<(u16, Value), Failure>;
 
 impl<'a> OperationContext<'a> {
     /// Returns the sender.

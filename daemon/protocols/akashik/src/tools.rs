@@ -14,7 +14,7 @@ use crate::envelope::Envelope;
 use crate::exchange::who;
 use crate::failure::{Failure, INSUFFICIENT_AUTHORITY};
 use crate::methods;
-use crate::operation_context::Done;
+use crate::operation_context::OperationResult;
 use crate::words::{
     Compaction, ConflictStatus, ConflictType, Depth, DetectMode, Form, MemoryType, Mode, Operation,
     RelationType, Strategy, Target, UnitStatus,
@@ -252,7 +252,7 @@ fn told(failure: &Failure) -> Error {
 }
 
 impl Akashik {
-    fn used(&self, row: &Row, admitted: &mut Admitted, arguments: &Map) -> Done {
+    fn used(&self, row: &Row, admitted: &mut Admitted, arguments: &Map) -> OperationResult {
         let text = |name: &str| arguments.get(name).and_then(Value::as_str).map(str::to_owned);
         let mut payload = Map::new();
         for (name, value) in arguments.iter() {

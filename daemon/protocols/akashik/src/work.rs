@@ -14,13 +14,13 @@ pub(crate) mod subscribe;
 
 use crate::answers;
 use crate::envelope::Envelope;
-use crate::operation_context::{Done, OperationContext};
+use crate::operation_context::{OperationContext, OperationResult};
 use crate::params::Params;
 use crate::words::Operation;
 use omir_core::value::Value;
 
 /// Works on an operation.
-pub(crate) fn work(context: &mut OperationContext<'_>) -> Done {
+pub(crate) fn work(context: &mut OperationContext<'_>) -> OperationResult {
     let envelope = context.envelope;
     let mut params = Params::new(&envelope.payload);
     let (status, answer) = match envelope.operation {

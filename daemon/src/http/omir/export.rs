@@ -15,7 +15,7 @@ use omir_core::value::Value;
 use omir_core::{cbor, json};
 
 use super::super::Context;
-use super::super::caller::Asker;
+use super::super::caller::CallerCredentials;
 use super::super::refused::{Refused, content_type};
 use super::{Admission, admit};
 use crate::capacity::Room;
@@ -37,7 +37,7 @@ pub(super) async fn stream(
     request: Request,
 ) -> Result<Response, Refused> {
     let (parts, body) = request.into_parts();
-    let asker = Asker::of(&parts);
+    let credentials = CallerCredentials::of(&parts);
     let request = Request::from_parts(parts, body);
     let Admission { admitted, params, encoding, slot, .. } =
         admit(&context, row(), request).await?;
@@ -49,7 +49,7 @@ pub(super) async fn stream(
         }
     };
     // Everything is read once for what it refers to; not for a client that is gone.
-    let (omir, gone) = (context.protocols.omir.clone(), Gone::default());
+    let (omir, gone) = (context.protocols.omir.clone(), CancelOnDrop::default());
     let is_gone = gone.0.clone();
     let select = move || {
         let selected = params
@@ -81,7 +81,7 @@ pub(super) async fn stream(
     let parts = stream::unfold(Some(export), move |export| {
         let context = context.clone();
         // A token that was revoked is in force no longer, here too.
-        let checked = asker.check(&context, row());
+        let checked = credentials.check(&context, row());
         async move {
             let mut export = export.filter(|export| !export.has_ended)?;
             if let Err(refusal) = checked {
@@ -129,9 +129,9 @@ fn selected(
 
 /// Set once nobody waits any more.
 #[derive(Default)]
-struct Gone(Arc<AtomicBool>);
+struct CancelOnDrop(Arc<AtomicBool>);
 
-impl Drop for Gone {
+impl Drop for CancelOnDrop {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }

@@ -13,9 +13,9 @@ use omir_core::reference::Ref;
 use super::super::Context;
 use super::super::body::UnreadRequest;
 use super::super::caller::ask_who;
+use super::super::guarded_body::guarded;
 use super::super::negotiate::{self, Conditions};
 use super::super::refused::{Refused, content_type};
-use super::super::taken::held;
 use super::{admit_bare, answer_encoding, expect_none, most_bytes, query_parameters};
 use crate::engine::{
     Code, Effect, Encoding, Error, Precondition, Receipt, decode_stored, unanswered,
@@ -100,7 +100,7 @@ async fn answered(
     }
     let room = context.capacity.room_for_answer(bytes.len()).await?;
     let headers = [(CONTENT_TYPE, content_type(encoding)), (ETAG, tag(version))];
-    Ok((headers, held(Body::from(bytes), Arc::new(room))).into_response())
+    Ok((headers, guarded(Body::from(bytes), Arc::new(room))).into_response())
 }
 
 pub(in crate::http) async fn store(
@@ -219,7 +219,7 @@ fn stored(receipt: &Receipt, is_new: bool, encoding: Encoding) -> Response {
             status = StatusCode::CREATED;
         }
     }
-    let mut response = told(receipt, encoding);
+    let mut response = answer(receipt, encoding);
     *response.status_mut() = status;
     if let Some(etag) = etag {
         response.headers_mut().insert(ETAG, etag);
@@ -227,7 +227,7 @@ fn stored(receipt: &Receipt, is_new: bool, encoding: Encoding) -> Response {
     response
 }
 
-fn told(receipt: &Receipt, encoding: Encoding) -> Response {
+fn answer(receipt: &Receipt, encoding: Encoding) -> Response {
     let bytes = encoding.encode(&receipt.to_value());
     ([(CONTENT_TYPE, content_type(encoding))], bytes).into_response()
 }
@@ -276,7 +276,7 @@ pub(in crate::http) async fn forget(
         // Somebody else wrote or forgot it in between.
         return Err(Conditions::failed(None));
     }
-    Ok(told(&receipt, encoding))
+    Ok(answer(&receipt, encoding))
 }
 
 /// The `ETag` of a version.

@@ -18,7 +18,7 @@ pub(super) struct Message {
     /// Nothing more is said to that request.
     pub(super) is_last: bool,
     /// The kept selection that ends with it, by its name.
-    pub(super) told: Option<String>,
+    pub(super) given_in_full: Option<String>,
 }
 
 /// A request on its own thread. When nobody takes its answers any more, it ends.
@@ -38,13 +38,17 @@ impl ResponseSink for Job {
         self.say_end_of(None, answer)
     }
 
-    fn say_end_of(&mut self, told: Option<String>, answer: Response) -> Result<(), Cancelled> {
+    fn say_end_of(
+        &mut self,
+        given_in_full: Option<String>,
+        answer: Response,
+    ) -> Result<(), Cancelled> {
         let items =
             if let Response::Items { items, .. } = &answer { items.len() as u64 } else { 0 };
         let is_last = !matches!(answer, Response::Begin { .. } | Response::Items { .. });
         let message = ResponseMessage { id: self.id, response: answer }.encode();
         let bytes = if self.deflate { pack(message) } else { message };
-        self.out.send(Message { bytes, items, is_last, told }).map_err(|_| Cancelled)
+        self.out.send(Message { bytes, items, is_last, given_in_full }).map_err(|_| Cancelled)
     }
 }
 

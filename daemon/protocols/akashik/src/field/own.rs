@@ -9,7 +9,7 @@ use crate::clock::LEAP;
 use crate::envelope::Envelope;
 use crate::failure::Failure;
 use crate::log::{Delta, Entry};
-use crate::operation_context::Who;
+use crate::operation_context::CallerRights;
 use crate::store::Batch;
 use crate::words::Operation;
 use crate::work::detect;
@@ -81,7 +81,7 @@ impl Field {
         let clock = *self.clock.lock();
         let epoch = clock.after(0, LEAP).map_err(|_| overflow(0))?;
         let (at, _) = self.store.now();
-        let who = Who {
+        let who = CallerRights {
             authority: 0,
             holder: String::new(),
             caller: FIELD.to_owned(),

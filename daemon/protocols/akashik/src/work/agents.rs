@@ -7,7 +7,7 @@ use crate::failure::{AGENT_ID_TAKEN, Failure, INSUFFICIENT_AUTHORITY, INVALID_EN
 use crate::log::{Delta, object};
 use crate::machines::{AGENTS, AgentCause, TASKS, TaskCause, next};
 use crate::model::Model;
-use crate::operation_context::{Done, OperationContext};
+use crate::operation_context::{OperationContext, OperationResult};
 use crate::params::Params;
 use crate::rights::{Act, Viewer};
 use crate::types::{Agent, Task};
@@ -17,7 +17,10 @@ use crate::words::Operation;
 const MOST_INTERESTS: usize = 64;
 const LONGEST_INTEREST: usize = 256;
 
-pub(crate) fn register(context: &mut OperationContext<'_>, mut params: Params<'_>) -> Done {
+pub(crate) fn register(
+    context: &mut OperationContext<'_>,
+    mut params: Params<'_>,
+) -> OperationResult {
     let id = params.needed_id("id")?;
     let role = params.said("role")?;
     let interests = interests(&mut params)?;
@@ -90,7 +93,10 @@ fn interests(params: &mut Params<'_>) -> Result<Vec<String>, Failure> {
     Ok(interests)
 }
 
-pub(crate) fn deregister(context: &mut OperationContext<'_>, mut params: Params<'_>) -> Done {
+pub(crate) fn deregister(
+    context: &mut OperationContext<'_>,
+    mut params: Params<'_>,
+) -> OperationResult {
     let id = params.needed_id("agent_id")?;
     params.finish()?;
     let sender = context.sender()?;

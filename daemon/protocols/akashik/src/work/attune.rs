@@ -10,7 +10,7 @@ use crate::failure::Failure;
 use crate::log::object;
 use crate::meaning;
 use crate::model::{IndexedUnit, Model};
-use crate::operation_context::{Agreement, Done, OperationContext, RobotMemory, value};
+use crate::operation_context::{Agreement, OperationContext, OperationResult, RobotMemory, value};
 use crate::params::Params;
 use crate::rights::Act;
 use crate::store::MOST_SEARCHED;
@@ -105,7 +105,10 @@ impl Scope {
     }
 }
 
-pub(crate) fn attune(context: &mut OperationContext<'_>, mut params: Params<'_>) -> Done {
+pub(crate) fn attune(
+    context: &mut OperationContext<'_>,
+    mut params: Params<'_>,
+) -> OperationResult {
     let scope = Scope::read(&mut params)?;
     let hint = params.text("context_hint")?;
     let form = params.word("format", Form::WORDS, Form::parse)?.unwrap_or(Form::Full);
@@ -136,7 +139,7 @@ pub(crate) fn attune(context: &mut OperationContext<'_>, mut params: Params<'_>)
                 score,
                 reason,
                 epoch: indexed.unit.epoch,
-                what: What::Unit(id, indexed),
+                what: CandidateContent::Unit(id, indexed),
             });
         }
     }
@@ -153,7 +156,7 @@ pub(crate) fn attune(context: &mut OperationContext<'_>, mut params: Params<'_>)
                     score,
                     reason,
                     epoch: 0,
-                    what: What::Robot(Box::new(memory)),
+                    what: CandidateContent::Robot(Box::new(memory)),
                 });
             }
         }
@@ -191,10 +194,10 @@ struct Candidate<'a> {
     score: f64,
     reason: String,
     epoch: u64,
-    what: What<'a>,
+    what: CandidateContent<'a>,
 }
 
-enum What<'a> {
+enum CandidateContent<'a> {
     Unit(&'a str, &'a IndexedUnit),
     Robot(Box<RobotMemory>),
 }
@@ -202,8 +205,8 @@ enum What<'a> {
 impl Candidate<'_> {
     fn id(&self) -> &str {
         match &self.what {
-            What::Unit(id, _) => id,
-            What::Robot(memory) => &memory.unit.id,
+            CandidateContent::Unit(id, _) => id,
+            CandidateContent::Robot(memory) => &memory.unit.id,
         }
     }
 }
@@ -221,8 +224,8 @@ fn packed(
     let mut record = Vec::new();
     for Candidate { score, reason, what, .. } in candidates {
         let whole = match what {
-            What::Robot(memory) => memory.unit,
-            What::Unit(id, indexed) => {
+            CandidateContent::Robot(memory) => memory.unit,
+            CandidateContent::Unit(id, indexed) => {
                 // One that the owner has forgotten a moment ago is gone.
                 let Some(unit) = context.stored(id)? else { continue };
                 Unit { status: indexed.status, ..unit }

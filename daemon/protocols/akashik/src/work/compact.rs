@@ -8,7 +8,7 @@ use crate::failure::Failure;
 use crate::log::{Delta, object};
 use crate::meaning;
 use crate::model::IndexedUnit;
-use crate::operation_context::{Done, OperationContext};
+use crate::operation_context::{OperationContext, OperationResult};
 use crate::params::Params;
 use crate::rights::Act;
 use crate::types::{Confidence, Intent, Relation};
@@ -22,7 +22,10 @@ const AT_A_TIME: usize = 10;
 /// Tokens of a synthesis.
 const TOKENS: usize = 400;
 
-pub(crate) fn compact(context: &mut OperationContext<'_>, mut params: Params<'_>) -> Done {
+pub(crate) fn compact(
+    context: &mut OperationContext<'_>,
+    mut params: Params<'_>,
+) -> OperationResult {
     let strategy = params.word("strategy", Compaction::WORDS, Compaction::parse)?;
     let Some(strategy) = strategy else { return Err(params.fault("strategy", "is missing")) };
     let filter = Filter::read(&mut params)?;

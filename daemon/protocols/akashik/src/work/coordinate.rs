@@ -5,14 +5,17 @@ use omir_core::value::Value;
 use crate::failure::{AGENT_NOT_REGISTERED, Failure, INVALID_TRANSITION, TASK_NOT_FOUND};
 use crate::log::{Delta, object};
 use crate::machines::{AGENTS, AgentCause, TASKS, TaskCause, UnitCause, next};
-use crate::operation_context::{Done, OperationContext, value};
+use crate::operation_context::{OperationContext, OperationResult, value};
 use crate::params::{LONGEST_TEXT, Params};
 use crate::rights::{self, Act};
 use crate::types::{Agent, Task};
 use crate::words::{CoordinateAction, TaskState};
 use crate::work::agents::{move_agent, release_tasks};
 
-pub(crate) fn coordinate(context: &mut OperationContext<'_>, mut params: Params<'_>) -> Done {
+pub(crate) fn coordinate(
+    context: &mut OperationContext<'_>,
+    mut params: Params<'_>,
+) -> OperationResult {
     let action = params.word("action", CoordinateAction::WORDS, CoordinateAction::parse)?;
     let Some(action) = action else { return Err(params.fault("action", "is missing")) };
     context.sender()?;
@@ -27,7 +30,7 @@ pub(crate) fn coordinate(context: &mut OperationContext<'_>, mut params: Params<
     }
 }
 
-fn answer(task: &Task, epoch: u64) -> Done {
+fn answer(task: &Task, epoch: u64) -> OperationResult {
     let answer = object([("status", "ok".into()), ("task", value(task)?), ("epoch", epoch.into())]);
     Ok((200, answer))
 }
@@ -39,7 +42,7 @@ fn registered<'a>(context: &OperationContext<'a>, id: &str) -> Result<&'a Agent,
     })
 }
 
-fn create(context: &mut OperationContext<'_>, mut params: Params<'_>) -> Done {
+fn create(context: &mut OperationContext<'_>, mut params: Params<'_>) -> OperationResult {
     let Some(mut of) = params.object("task")? else {
         return Err(params.fault("task", "is missing"));
     };
@@ -104,7 +107,7 @@ fn read(
     context: &mut OperationContext<'_>,
     action: CoordinateAction,
     mut params: Params<'_>,
-) -> Done {
+) -> OperationResult {
     let id = params.id("task_id")?;
     let states = params.words("states", TaskState::WORDS, TaskState::parse)?;
     let assignee = params.id("assignee")?;
@@ -134,7 +137,7 @@ fn change(
     context: &mut OperationContext<'_>,
     action: CoordinateAction,
     mut params: Params<'_>,
-) -> Done {
+) -> OperationResult {
     let id = params.needed_id("task_id")?;
     let assignee = params.id("assignee")?;
     let reason = params.long_text("reason", LONGEST_TEXT)?.map(str::to_owned);
@@ -235,7 +238,7 @@ fn agent(
     context: &mut OperationContext<'_>,
     action: CoordinateAction,
     mut params: Params<'_>,
-) -> Done {
+) -> OperationResult {
     let id = params.id("agent_id")?.unwrap_or(context.agent_id()).to_owned();
     let reason = params.text("reason")?.unwrap_or("its agent failed").to_owned();
     params.finish()?;
@@ -261,7 +264,7 @@ fn agent(
 }
 
 /// A unit is taken back by its author.
-fn retract(context: &mut OperationContext<'_>, mut params: Params<'_>) -> Done {
+fn retract(context: &mut OperationContext<'_>, mut params: Params<'_>) -> OperationResult {
     let id = params.needed_id("unit_id")?;
     let reason = params.text("reason")?.unwrap_or("taken back").to_owned();
     params.finish()?;

@@ -18,7 +18,7 @@ use crate::failure::{Failure, UNIT_NOT_FOUND};
 use crate::log::{Delta, object};
 use crate::model::{IndexedUnit, pair};
 use crate::nearby::Meaning;
-use crate::operation_context::{Done, OperationContext};
+use crate::operation_context::{OperationContext, OperationResult};
 use crate::params::Params;
 use crate::rights::Act;
 use crate::types::{Conflict, Unit};
@@ -40,7 +40,10 @@ const MOST_FOUND: usize = 500;
 /// Bytes of the conflicts that the answer of a check or scan lists: so does the answer.
 const MOST_LISTED: usize = 256 << 10;
 
-pub(crate) fn detect(context: &mut OperationContext<'_>, mut params: Params<'_>) -> Done {
+pub(crate) fn detect(
+    context: &mut OperationContext<'_>,
+    mut params: Params<'_>,
+) -> OperationResult {
     let mode = params.word("mode", DetectMode::WORDS, DetectMode::parse)?;
     let Some(mode) = mode else { return Err(params.fault("mode", "is missing")) };
     let target = params.id("target_id")?;

@@ -10,7 +10,7 @@ use crate::failure::{
 };
 use crate::log::{Delta, object};
 use crate::machines::{HANDOFFS, HandoffCause, TASKS, TaskCause, next};
-use crate::operation_context::{Done, OperationContext, value};
+use crate::operation_context::{OperationContext, OperationResult, value};
 use crate::params::Params;
 use crate::rights::{self, Act, Viewer};
 use crate::types::{Handoff, Package, Task};
@@ -20,7 +20,10 @@ use crate::work::coordinate;
 /// Units that the field adds to a package by itself.
 const MOST_UNITS: usize = 50;
 
-pub(crate) fn handoff(context: &mut OperationContext<'_>, mut params: Params<'_>) -> Done {
+pub(crate) fn handoff(
+    context: &mut OperationContext<'_>,
+    mut params: Params<'_>,
+) -> OperationResult {
     let action = params.word("action", HandoffAction::WORDS, HandoffAction::parse)?;
     let Some(action) = action else { return Err(params.fault("action", "is missing")) };
     context.sender()?;
@@ -31,13 +34,13 @@ pub(crate) fn handoff(context: &mut OperationContext<'_>, mut params: Params<'_>
     }
 }
 
-fn answer(status: u16, handoff: &Handoff, epoch: u64) -> Done {
+fn answer(status: u16, handoff: &Handoff, epoch: u64) -> OperationResult {
     let answer =
         object([("status", "ok".into()), ("handoff", value(handoff)?), ("epoch", epoch.into())]);
     Ok((status, answer))
 }
 
-fn offer(context: &mut OperationContext<'_>, mut params: Params<'_>) -> Done {
+fn offer(context: &mut OperationContext<'_>, mut params: Params<'_>) -> OperationResult {
     let task_id = params.needed_id("task_id")?;
     let to = params.needed_id("to_agent")?;
     let mut package = read_package(&mut params)?;
@@ -179,7 +182,11 @@ fn find<'a>(context: &OperationContext<'a>, id: &str) -> Result<&'a Handoff, Fai
     found.ok_or_else(|| Failure::unknown(&HANDOFF_NOT_FOUND, "handoff", id))
 }
 
-fn read(context: &mut OperationContext<'_>, action: HandoffAction, mut params: Params<'_>) -> Done {
+fn read(
+    context: &mut OperationContext<'_>,
+    action: HandoffAction,
+    mut params: Params<'_>,
+) -> OperationResult {
     let id = params.id("handoff_id")?;
     params.finish()?;
     context.may(Act::Attune)?;
@@ -205,7 +212,7 @@ fn decide(
     context: &mut OperationContext<'_>,
     action: HandoffAction,
     mut params: Params<'_>,
-) -> Done {
+) -> OperationResult {
     let id = params.needed_id("handoff_id")?;
     let reason = params.text("reason")?.map(str::to_owned);
     params.finish()?;

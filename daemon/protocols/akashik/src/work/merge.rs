@@ -7,7 +7,7 @@ use crate::failure::{CONFLICT_NOT_FOUND, Failure, INVALID_PAYLOAD, MERGE_FAILED}
 use crate::log::{Delta, object};
 use crate::machines::{CONFLICTS, ConflictCause, UnitCause, next};
 use crate::model::IndexedUnit;
-use crate::operation_context::{Done, OperationContext};
+use crate::operation_context::{OperationContext, OperationResult};
 use crate::params::Params;
 use crate::rights::Act;
 use crate::types::{Confidence, Conflict, Intent, Relation, Resolution, Vote};
@@ -17,7 +17,7 @@ use crate::work::record::{NewUnit, add};
 /// Most bytes of a synthesis.
 const MOST_SYNTHESIS: usize = 64 << 10;
 
-pub(crate) fn merge(context: &mut OperationContext<'_>, mut params: Params<'_>) -> Done {
+pub(crate) fn merge(context: &mut OperationContext<'_>, mut params: Params<'_>) -> OperationResult {
     let id = params.needed_id("conflict_id")?;
     let strategy = params.word("strategy", Strategy::WORDS, Strategy::parse)?;
     let Some(strategy) = strategy else { return Err(params.fault("strategy", "is missing")) };
@@ -147,7 +147,7 @@ impl Case {
         }
     }
 
-    fn end(mut self, context: &mut OperationContext<'_>, verdict: Verdict) -> Done {
+    fn end(mut self, context: &mut OperationContext<'_>, verdict: Verdict) -> OperationResult {
         let (mut superseded, mut new_unit) = (Vec::new(), None);
         let mut winner_id = None;
         let authors = authors(context, &self.conflict);

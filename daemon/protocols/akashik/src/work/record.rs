@@ -9,7 +9,7 @@ use crate::failure::{
 use crate::log::{Delta, object};
 use crate::machines::{CONFLICTS, ConflictCause, UNITS, UnitCause, next};
 use crate::model::pair;
-use crate::operation_context::{Done, OperationContext};
+use crate::operation_context::{OperationContext, OperationResult};
 use crate::params::{LONGEST_ID, LONGEST_TEXT, Params};
 use crate::rights::{Act, STANDARD};
 use crate::types::{Confidence, Conflict, Intent, Relation, Source, Unit};
@@ -23,7 +23,10 @@ const OURS: [&str; 4] = ["id", "epoch", "source", "status"];
 /// Roles that only look, whatever their number: `docs/akashik.md`, "Authority".
 const ONLY_LOOK: [&str; 2] = ["observer", "audit"];
 
-pub(crate) fn record(context: &mut OperationContext<'_>, mut params: Params<'_>) -> Done {
+pub(crate) fn record(
+    context: &mut OperationContext<'_>,
+    mut params: Params<'_>,
+) -> OperationResult {
     let sender = context.sender()?;
     let new_unit = NewUnit::read(&mut params)?;
     params.finish()?;

@@ -9,7 +9,7 @@ use crate::failure::{
     UNIT_NOT_FOUND,
 };
 use crate::log::{Delta, Entry, object};
-use crate::operation_context::{Done, OperationContext};
+use crate::operation_context::{OperationContext, OperationResult};
 use crate::params::Params;
 use crate::rights::Act;
 use crate::types::Unit;
@@ -22,7 +22,10 @@ const MOST_LINKS: usize = 500;
 
 type Thing = (&'static str, String);
 
-pub(crate) fn replay(context: &mut OperationContext<'_>, params: &mut Params<'_>) -> Done {
+pub(crate) fn replay(
+    context: &mut OperationContext<'_>,
+    params: &mut Params<'_>,
+) -> OperationResult {
     let of = params.word("target_type", Target::WORDS, Target::parse)?;
     let Some(of) = of else { return Err(params.fault("target_type", "is missing")) };
     let id = params.needed_id("target_id")?;

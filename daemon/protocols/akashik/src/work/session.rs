@@ -9,13 +9,16 @@ use crate::failure::{
 };
 use crate::log::{Delta, object};
 use crate::machines::{SESSIONS, SessionCause, next};
-use crate::operation_context::{Done, OperationContext, value};
+use crate::operation_context::{OperationContext, OperationResult, value};
 use crate::params::Params;
 use crate::rights::{self, Act};
 use crate::types::{Policy, RoleRule, Session, TypeRule};
 use crate::words::{MemoryType, SessionAction, SessionState};
 
-pub(crate) fn session(context: &mut OperationContext<'_>, mut params: Params<'_>) -> Done {
+pub(crate) fn session(
+    context: &mut OperationContext<'_>,
+    mut params: Params<'_>,
+) -> OperationResult {
     let action = params.word("action", SessionAction::WORDS, SessionAction::parse)?;
     let Some(action) = action else { return Err(params.fault("action", "is missing")) };
     context.sender()?;
@@ -26,7 +29,7 @@ pub(crate) fn session(context: &mut OperationContext<'_>, mut params: Params<'_>
     }
 }
 
-fn answer(status: u16, session: &Session, epoch: u64) -> Done {
+fn answer(status: u16, session: &Session, epoch: u64) -> OperationResult {
     let answer =
         object([("status", "ok".into()), ("session", value(session)?), ("epoch", epoch.into())]);
     Ok((status, answer))
@@ -63,7 +66,7 @@ fn known(context: &OperationContext<'_>, agents: &[String]) -> Result<(), Failur
     }
 }
 
-fn create(context: &mut OperationContext<'_>, mut params: Params<'_>) -> Done {
+fn create(context: &mut OperationContext<'_>, mut params: Params<'_>) -> OperationResult {
     let goal = params.said("goal")?.to_owned();
     let id = params.id("session_id")?.map(str::to_owned);
     let members = params.texts("members")?;
@@ -102,7 +105,11 @@ fn find<'a>(context: &OperationContext<'a>, id: &str) -> Result<&'a Session, Fai
     found.ok_or_else(|| Failure::unknown(&SESSION_NOT_FOUND, "session", id))
 }
 
-fn read(context: &mut OperationContext<'_>, action: SessionAction, mut params: Params<'_>) -> Done {
+fn read(
+    context: &mut OperationContext<'_>,
+    action: SessionAction,
+    mut params: Params<'_>,
+) -> OperationResult {
     let id = params.id("session_id")?;
     params.finish()?;
     context.may(Act::Attune)?;
@@ -125,7 +132,7 @@ fn change(
     context: &mut OperationContext<'_>,
     action: SessionAction,
     mut params: Params<'_>,
-) -> Done {
+) -> OperationResult {
     let id = params.needed_id("session_id")?;
     let agents = params.texts("agents")?;
     let policy = read_policy(&mut params)?;

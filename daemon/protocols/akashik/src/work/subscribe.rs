@@ -4,7 +4,7 @@ use omir_core::value::{Map, Value};
 
 use crate::failure::{Failure, SUBSCRIPTION_NOT_FOUND};
 use crate::log::{Delta, object};
-use crate::operation_context::{Done, OperationContext};
+use crate::operation_context::{OperationContext, OperationResult};
 use crate::params::Params;
 use crate::rights::Act;
 use crate::types::Subscription;
@@ -15,7 +15,10 @@ const MOST: usize = 64;
 /// Longest gap, in milliseconds.
 const LONGEST_GAP: u64 = 3_600_000;
 
-pub(crate) fn subscribe(context: &mut OperationContext<'_>, mut params: Params<'_>) -> Done {
+pub(crate) fn subscribe(
+    context: &mut OperationContext<'_>,
+    mut params: Params<'_>,
+) -> OperationResult {
     let action = params.word("action", SubscribeAction::WORDS, SubscribeAction::parse)?;
     let Some(action) = action else { return Err(params.fault("action", "is missing")) };
     let of = params.object("subscription")?;

@@ -15,7 +15,7 @@ use crate::capacity::Room;
 const PART: usize = 16 << 10;
 
 /// Something that is held until an answer is taken, or given up.
-pub(super) trait Holds: Send + Sync + 'static {
+pub(super) trait DeliveryGuard: Send + Sync + 'static {
     /// A part was handed to the connection.
     fn handed(&self) {}
 
@@ -23,21 +23,21 @@ pub(super) trait Holds: Send + Sync + 'static {
     fn left(&self) {}
 }
 
-impl Holds for Room {}
+impl DeliveryGuard for Room {}
 
 /// Returns a body that holds something until its last byte has left, or is given up.
-pub(super) fn held<T: Holds>(body: Body, holds: Arc<T>) -> Body {
-    Body::new(Held { body, rest: Bytes::new(), holds })
+pub(super) fn guarded<T: DeliveryGuard>(body: Body, guard: Arc<T>) -> Body {
+    Body::new(GuardedBody { body, rest: Bytes::new(), guard })
 }
 
-struct Held<T> {
+struct GuardedBody<T> {
     body: Body,
     /// The rest of a frame, of which parts were handed over.
     rest: Bytes,
-    holds: Arc<T>,
+    guard: Arc<T>,
 }
 
-impl<T: Holds> HttpBody for Held<T> {
+impl<T: DeliveryGuard> HttpBody for GuardedBody<T> {
     type Data = Bytes;
     type Error = axum::Error;
 
@@ -56,8 +56,8 @@ impl<T: Holds> HttpBody for Held<T> {
         }
         let length = self.rest.len().min(PART);
         let bytes = self.rest.split_to(length);
-        self.holds.handed();
-        let part = Part { bytes, holds: self.holds.clone() };
+        self.guard.handed();
+        let part = Part { bytes, guard: self.guard.clone() };
         Poll::Ready(Some(Ok(Frame::data(Bytes::from_owner(part)))))
     }
 
@@ -78,20 +78,20 @@ impl<T: Holds> HttpBody for Held<T> {
 }
 
 /// A part on its way.
-struct Part<T: Holds> {
+struct Part<T: DeliveryGuard> {
     bytes: Bytes,
-    holds: Arc<T>,
+    guard: Arc<T>,
 }
 
-impl<T: Holds> AsRef<[u8]> for Part<T> {
+impl<T: DeliveryGuard> AsRef<[u8]> for Part<T> {
     fn as_ref(&self) -> &[u8] {
         &self.bytes
     }
 }
 
-impl<T: Holds> Drop for Part<T> {
+impl<T: DeliveryGuard> Drop for Part<T> {
     fn drop(&mut self) {
-        self.holds.left();
+        self.guard.left();
     }
 }
 
@@ -109,7 +109,7 @@ mod tests {
         left: AtomicUsize,
     }
 
-    impl Holds for Counted {
+    impl DeliveryGuard for Counted {
         fn handed(&self) {
             self.handed.fetch_add(1, Ordering::Relaxed);
         }
@@ -123,7 +123,7 @@ mod tests {
     async fn what_is_held_is_kept_until_the_last_part_has_left() {
         let counted = Arc::new(Counted::default());
         let whole: Vec<u8> = (0..2 * PART + 10).map(|n| n as u8).collect();
-        let mut body = held(Body::from(whole.clone()), counted.clone());
+        let mut body = guarded(Body::from(whole.clone()), counted.clone());
         assert_eq!(body.size_hint().exact(), Some(whole.len() as u64));
         let mut parts = Vec::new();
         while !body.is_end_stream() {
