@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::message::Message;
-use crate::rules::{Arrival, Decision, KeptResource, Rules, Untold, Wait};
+use crate::rules::{Arrival, Decision, KeptResource, Rules, UnreportedSightings, Wait};
 use crate::stamp::Stamp;
 use crate::tf::Buffer;
 
@@ -140,7 +140,7 @@ impl Ingest {
     }
 
     /// Sights of known things that no memory tells of yet.
-    pub(super) fn untold(&mut self, now: Stamp, all: bool) -> Vec<Untold> {
+    pub(super) fn untold(&mut self, now: Stamp, all: bool) -> Vec<UnreportedSightings> {
         self.rules.untold(now, all)
     }
 

@@ -53,7 +53,7 @@ pub fn reference(resource: &Value) -> Option<String> {
 
 /// Sights of a thing since its memory was written, with the last of them.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Untold {
+pub struct UnreportedSightings {
     /// The resource, as `Type/id`.
     pub reference: String,
     /// Number of sights that the memory does not report yet.

@@ -13,7 +13,7 @@ use omir_core::number::Number;
 use omir_core::spatial::{SPATIAL_POSE_URL, SpatialPose};
 use omir_core::value::Value;
 
-use super::decision::{KeptResource, Untold};
+use super::decision::{KeptResource, UnreportedSightings};
 use super::keep::is_a_clock_wrong;
 use crate::place::moved;
 use crate::stamp::Stamp;
@@ -40,7 +40,7 @@ pub fn folded(stored: Option<&Value>, kept: &KeptResource) -> Option<Value> {
 
 /// `stored` when it tells how often the thing was seen since it was written, and of the last sight all that its
 /// rule says. `None` if it tells of that already.
-pub fn told(stored: &Value, untold: &Untold) -> Option<Value> {
+pub fn with_unreported(stored: &Value, untold: &UnreportedSightings) -> Option<Value> {
     if let Some(late) = &untold.late {
         let late = KeptResource { seen: untold.seen, ..(**late).clone() };
         return folded(Some(stored), &late);

@@ -11,9 +11,9 @@ use sha2::{Digest, Sha256};
 use super::Arrival;
 use super::bind::Bound;
 use super::config::TopicRule;
-use super::decision::{Decision, Reason, Untold, Wait};
-use super::keep::{SightingTracker, Spot};
-use super::look::{Looker, elements};
+use super::decision::{Decision, Reason, UnreportedSightings, Wait};
+use super::keep::{FramePosition, SightingTracker};
+use super::look::{RuleEvaluation, elements};
 use super::placing::Setup;
 use super::resource::record_id;
 use super::written::ConfigError;
@@ -92,7 +92,7 @@ impl Rule {
             return vec![Decision::Dropped(Reason::WrongType)];
         };
         tracker.at(arrival.received);
-        let looker = Looker { bound, tf, setup, arrival, message };
+        let looker = RuleEvaluation { bound, tf, setup, arrival, message };
         let mut candidates = Vec::new();
         let elements = elements(bound, message);
         let beyond = elements.len().saturating_sub(MOST_ELEMENTS) as u64;
@@ -126,13 +126,13 @@ impl Rule {
 
     /// Returns the sights of things since their memories were written; see
     /// [`Rules::untold`](super::Rules::untold).
-    pub fn untold(&mut self, now: Stamp, all: bool) -> Vec<Untold> {
+    pub fn untold(&mut self, now: Stamp, all: bool) -> Vec<UnreportedSightings> {
         let mut untold = Vec::new();
         for Binding { versions, tracker } in &mut self.bindings {
             let make = versions.iter().find_map(|version| Some(version.bound.as_ref().ok()?.make));
             let (Some(make), Some(tracker)) = (make, tracker) else { continue };
             let kind = make.resource_type();
-            untold.extend(tracker.untold(now, all).into_iter().map(|thing| Untold {
+            untold.extend(tracker.untold(now, all).into_iter().map(|thing| UnreportedSightings {
                 reference: format!("{kind}/{}", thing.memo.id),
                 seen: thing.untold,
                 last: thing.last,
@@ -150,7 +150,7 @@ impl Rule {
     }
 
     /// Moves the things of a memory that lies there by now.
-    pub fn map_moved(&mut self, kind: ResourceType, id: &str, to: &Spot) {
+    pub fn map_moved(&mut self, kind: ResourceType, id: &str, to: &FramePosition) {
         let of_kind = self.bindings.iter_mut().filter(|binding| binding.makes(kind));
         let watches = of_kind.filter_map(|binding| binding.tracker.as_mut());
         watches.for_each(|tracker| tracker.map_moved(id, to));

@@ -107,19 +107,19 @@ fn where_it_was_not_placed_it_is_where_it_was() {
 fn what_was_only_counted_is_told() {
     let stored = cup("2026-05-30T11:00:00Z", 1.0, "");
     let last = "2026-05-30T11:05:00Z".parse().unwrap();
-    let untold = Untold {
+    let untold = UnreportedSightings {
         reference: "MemoryRecord/ros2-1".into(),
         seen: 41,
         last: Stamp::from_timestamp(last).unwrap(),
         heard: None,
         late: None,
     };
-    let value = told(&stored, &untold).unwrap();
+    let value = with_unreported(&stored, &untold).unwrap();
     assert_eq!(told_of(&value).get("count"), Some(&Value::from(42)));
     assert_eq!(told_of(&value).get("first"), Some(&Value::from("2026-05-30T11:00:00Z")));
     assert_eq!(at(&value, "/eventTime"), Some(&Value::from("2026-05-30T11:05:00Z")));
     assert_eq!(at(&value, "/content"), at(&stored, "/content"));
-    assert_eq!(told(&value, &untold), None);
+    assert_eq!(with_unreported(&value, &untold), None);
 }
 
 fn stamp(text: &str) -> Stamp {
@@ -174,14 +174,14 @@ fn what_is_seen_now_is_news_though_its_stamp_is_behind() {
     let value = folded(Some(&cups), &again).unwrap();
     assert_eq!(at(&value, "/eventTime"), Some(&Value::from("2026-05-30T12:00:30Z")));
     assert_eq!(told_of(&value).get("count"), Some(&Value::from(2)));
-    let untold = Untold {
+    let untold = UnreportedSightings {
         reference: "MemoryRecord/ros2-1".into(),
         seen: 3,
         last: stamp("1970-01-01T00:02:00Z"),
         heard: Some(stamp("2026-05-30T12:01:30Z")),
         late: None,
     };
-    let value = told(&value, &untold).unwrap();
+    let value = with_unreported(&value, &untold).unwrap();
     assert_eq!(told_of(&value).get("count"), Some(&Value::from(5)));
 }
 

@@ -10,12 +10,12 @@ fn at(seconds: i64) -> Stamp {
     Stamp::from_nanos(seconds * 1_000_000_000)
 }
 
-fn spot(x: f64) -> Spot {
-    Spot { frame: "map".into(), position: Point3::new(x, 0.0, 0.0), orientation: None }
+fn spot(x: f64) -> FramePosition {
+    FramePosition { frame: "map".into(), position: Point3::new(x, 0.0, 0.0), orientation: None }
 }
 
-fn sight(name: u8, seconds: i64) -> Sight {
-    Sight {
+fn sight(name: u8, seconds: i64) -> Sighting {
+    Sighting {
         key: [name; 16],
         received: at(seconds),
         is_live: true,
@@ -34,7 +34,7 @@ fn memo() -> Memo {
 }
 
 /// Looks and notes.
-fn see(tracker: &mut SightingTracker, sight: Sight) -> Verdict {
+fn see(tracker: &mut SightingTracker, sight: Sighting) -> Verdict {
     tracker.at(sight.received);
     let verdict = tracker.look(&sight);
     tracker.note(sight, verdict, memo);
@@ -51,7 +51,7 @@ fn a_threshold_tells_once_until_it_was_back() {
         .iter()
         .zip(0..)
         .map(|(reading, n)| {
-            let sight = Sight { readings: vec![Some(*reading)], ..sight(0, n) };
+            let sight = Sighting { readings: vec![Some(*reading)], ..sight(0, n) };
             see(&mut tracker, sight) == Verdict::New
         })
         .collect();
@@ -65,7 +65,7 @@ fn a_crossing_that_came_too_soon_is_told_later() {
         Policy { thresholds: vec![high], at_most_every: Some(10 * SECOND), ..Policy::default() };
     let mut tracker = SightingTracker::new(policy, 9);
     let mut reads =
-        |n, reading| see(&mut tracker, Sight { readings: vec![Some(reading)], ..sight(0, n) });
+        |n, reading| see(&mut tracker, Sighting { readings: vec![Some(reading)], ..sight(0, n) });
     assert_eq!(reads(0, 2.0), Verdict::New);
     assert!(matches!(reads(1, 0.0), Verdict::Unchanged(Some(_))));
     assert!(matches!(reads(2, 2.0), Verdict::TooSoon(Some(_))));
@@ -77,7 +77,7 @@ fn what_is_assumed_at_first_is_no_change() {
     let policy = Policy { on_change: true, ..Policy::default() };
     let mut tracker = SightingTracker::new(policy, 9);
     let mut is = |n, watched: u8, assumed: Option<Key>| {
-        let sight = Sight { watched: Some([watched; 16]), assumed, ..sight(n, 0) };
+        let sight = Sighting { watched: Some([watched; 16]), assumed, ..sight(n, 0) };
         see(&mut tracker, sight) == Verdict::New
     };
     assert!(is(0, 0, None));
@@ -92,8 +92,8 @@ fn whose_clock_was_ahead_does_not_say_when_it_was_seen_last() {
     let last = |is_live, event, received| {
         let policy = Policy { merge: Some(merge), ..Policy::default() };
         let mut tracker = SightingTracker::new(policy, 9);
-        see(&mut tracker, Sight { event: at(1000), ..sight(0, 1) });
-        let again = Sight { is_live, event: at(event), ..sight(0, received) };
+        see(&mut tracker, Sighting { event: at(1000), ..sight(0, 1) });
+        let again = Sighting { is_live, event: at(event), ..sight(0, received) };
         let verdict = tracker.look(&again);
         tracker.note(again, verdict, memo).unwrap().0.last
     };
@@ -107,10 +107,10 @@ fn whose_clock_was_ahead_does_not_say_when_it_was_seen_last() {
 fn another_frame_and_a_lost_place_are_told() {
     let policy = Policy { beyond_m: Some(1.0), ..Policy::default() };
     let mut tracker = SightingTracker::new(policy, 9);
-    let mut is = |moved| see(&mut tracker, Sight { moved, ..sight(0, 0) }) == Verdict::New;
+    let mut is = |moved| see(&mut tracker, Sighting { moved, ..sight(0, 0) }) == Verdict::New;
     assert!(is(Some(spot(0.0))));
     assert!(!is(Some(spot(1.0))));
-    assert!(is(Some(Spot { frame: "odom".into(), ..spot(0.0) })));
+    assert!(is(Some(FramePosition { frame: "odom".into(), ..spot(0.0) })));
     assert!(is(None));
     assert!(!is(None));
 }
@@ -174,7 +174,7 @@ proptest! {
                 (x - was).abs() > i32::from(limit) && now >= when + every as i64
             });
             let verdict =
-                see(&mut tracker, Sight { moved: Some(spot(f64::from(x))), ..sight(name, now) });
+                see(&mut tracker, Sighting { moved: Some(spot(f64::from(x))), ..sight(name, now) });
             prop_assert_eq!(verdict == Verdict::New, keep);
             if keep {
                 kept.push((name, now, x));
@@ -204,7 +204,7 @@ proptest! {
                 *told = false;
             }
             let keep = (beyond && !*told) || (change && *last != Some(value));
-            let sight = Sight {
+            let sight = Sighting {
                 watched: change.then_some([value.to_le_bytes()[0]; 16]),
                 readings: vec![Some(f64::from(reading))],
                 ..sight(name, now)
@@ -240,7 +240,7 @@ proptest! {
             // The nearest, and of several that seen last: of equal rank the later in the list.
             let mut order: Vec<usize> = (0..things.len()).filter(|n| near(&things[*n])).collect();
             order.sort_by_key(|n| ((things[*n].1 - x).abs(), std::cmp::Reverse(*n)));
-            let sight = Sight { place: Some(spot(f64::from(x))), ..sight(name, now) };
+            let sight = Sighting { place: Some(spot(f64::from(x))), ..sight(name, now) };
             tracker.at(sight.received);
             let verdict = tracker.look(&sight);
             let noted = tracker.note(sight, verdict, memo).map(|(thing, seen)| (thing.count, seen));
@@ -276,13 +276,13 @@ fn what_is_known_of_a_thing_moves_with_its_memory() {
     let policy = Policy { merge: Some(merge), ..Policy::default() };
     let quarter =
         UnitQuaternion::from_axis_angle(&nalgebra::Vector3::z_axis(), std::f64::consts::FRAC_PI_2);
-    let spot = |x, y, orientation| Spot {
+    let spot = |x, y, orientation| FramePosition {
         frame: "map".into(),
         position: Point3::new(x, y, 0.0),
         orientation: Some(orientation),
     };
     let north = UnitQuaternion::identity();
-    let seen = |seconds, x, y| Sight { place: Some(spot(x, y, north)), ..sight(0, seconds) };
+    let seen = |seconds, x, y| Sighting { place: Some(spot(x, y, north)), ..sight(0, seconds) };
     let mut tracker = SightingTracker::new(policy, 9);
     assert_eq!(see(&mut tracker, seen(0, 1.0, 0.0)), Verdict::New);
     // It has moved on since that was written.
@@ -299,7 +299,7 @@ fn what_is_known_of_a_thing_moves_with_its_memory() {
     tracker.map_moved("m", &spot(1.0, 0.0, north));
     assert!(matches!(see(&mut tracker, seen(4, 2.8, 0.0)), Verdict::Counted(_)));
     // Elsewhere, where it was is unknown.
-    let camera = Spot { frame: "camera".into(), ..spot(0.0, 0.0, north) };
+    let camera = FramePosition { frame: "camera".into(), ..spot(0.0, 0.0, north) };
     tracker.map_moved("m", &camera);
     assert!(matches!(tracker.look(&seen(5, 2.8, 0.0)), Verdict::Counted(_)));
 }
@@ -308,7 +308,7 @@ fn what_is_known_of_a_thing_moves_with_its_memory() {
 fn a_robot_that_the_map_moved_has_not_moved() {
     let policy = Policy { beyond_m: Some(1.0), ..Policy::default() };
     let mut tracker = SightingTracker::new(policy, 9);
-    let seen = |n, x| Sight { moved: Some(spot(x)), place: Some(spot(x)), ..sight(0, n) };
+    let seen = |n, x| Sighting { moved: Some(spot(x)), place: Some(spot(x)), ..sight(0, n) };
     assert_eq!(see(&mut tracker, seen(0, 0.0)), Verdict::New);
     tracker.map_moved("m", &spot(100.0));
     assert!(matches!(see(&mut tracker, seen(1, 100.5)), Verdict::Unchanged(_)));

@@ -28,28 +28,28 @@ pub struct Item {
 /// Positions in `items`, request by request.
 #[must_use]
 pub fn plan(items: &[Item]) -> Vec<Vec<usize>> {
-    let mut parcels = Vec::new();
-    let mut open = Parcel::default();
+    let mut batches = Vec::new();
+    let mut open = Batch::default();
     for unit in units(items) {
         let bytes: usize = unit.iter().map(|&at| items[at].bytes).sum();
         let full = open.positions.len() + unit.len() > MOST_RESOURCES
             || open.bytes + bytes > MOST_BYTES
             || unit.iter().any(|&at| open.names.contains(&items[at].name));
         if full && !open.positions.is_empty() {
-            parcels.push(std::mem::take(&mut open).positions);
+            batches.push(std::mem::take(&mut open).positions);
         }
         open.bytes += bytes;
         open.names.extend(unit.iter().map(|&at| &items[at].name));
         open.positions.extend(unit);
     }
     if !open.positions.is_empty() {
-        parcels.push(open.positions);
+        batches.push(open.positions);
     }
-    parcels
+    batches
 }
 
 #[derive(Default)]
-struct Parcel<'a> {
+struct Batch<'a> {
     positions: Vec<usize>,
     names: HashSet<&'a Ref>,
     bytes: usize,
@@ -111,8 +111,8 @@ mod tests {
     }
 
     fn names(items: &[Item]) -> Vec<Vec<String>> {
-        let sent = |parcel: Vec<usize>| {
-            let names = parcel.into_iter().map(|at| items[at].name.to_string());
+        let sent = |batch: Vec<usize>| {
+            let names = batch.into_iter().map(|at| items[at].name.to_string());
             names.collect()
         };
         plan(items).into_iter().map(sent).collect()
@@ -159,18 +159,18 @@ mod tests {
             (0..MOST_RESOURCES - 1).map(|n| item(&format!("MemoryRecord/m{n}"), None)).collect();
         items.push(item("MemoryRecord/a", Some("b")));
         items.push(item("MemoryRecord/b", Some("a")));
-        let parcels = plan(&items);
-        assert_eq!(parcels.len(), 2);
-        assert_eq!(parcels[0].len(), MOST_RESOURCES - 1);
-        assert_eq!(parcels[1].len(), 2);
+        let batches = plan(&items);
+        assert_eq!(batches.len(), 2);
+        assert_eq!(batches[0].len(), MOST_RESOURCES - 1);
+        assert_eq!(batches[1].len(), 2);
     }
 
     #[test]
     fn requests_stay_small() {
         let items: Vec<Item> = (0..1000).map(|n| item(&format!("Entity/e{n}"), None)).collect();
-        let parcels = plan(&items);
-        assert!(parcels.iter().all(|parcel| parcel.len() <= MOST_RESOURCES));
-        assert_eq!(parcels.concat(), (0..1000).collect::<Vec<_>>());
+        let batches = plan(&items);
+        assert!(batches.iter().all(|batch| batch.len() <= MOST_RESOURCES));
+        assert_eq!(batches.concat(), (0..1000).collect::<Vec<_>>());
 
         let big = |name: &str, bytes| Item { bytes, ..item(name, None) };
         let items = [

@@ -17,12 +17,12 @@ const PAUSE: Duration = Duration::from_millis(250);
 
 /// One request, and how long it is tried after it failed first.
 #[derive(Debug)]
-pub struct Patience {
+pub struct Retry {
     wait: Duration,
     since: Option<Instant>,
 }
 
-impl Patience {
+impl Retry {
     /// For a request that has not failed yet.
     #[must_use]
     pub const fn new(wait: Duration) -> Self {
@@ -42,7 +42,7 @@ impl Patience {
         (!left.is_zero()).then(|| PAUSE.min(left))
     }
 
-    /// As [`Patience::pause`]; the first time people are told what hinders.
+    /// As [`Retry::pause`]; the first time people are told what hinders.
     pub fn pause_for(
         &mut self,
         hindrance: &'static str,
@@ -69,14 +69,14 @@ mod tests {
     fn attempts_go_on_until_the_wait_is_over() {
         let (wait, start) = (Duration::from_millis(600), Instant::now());
         let at = |millis| start + Duration::from_millis(millis);
-        let mut patience = Patience::new(wait);
-        assert!(!patience.is_tried());
+        let mut retry = Retry::new(wait);
+        assert!(!retry.is_tried());
         // The wait begins with the first failure, not with the first attempt.
-        assert_eq!(patience.pause(at(5_000)), Some(PAUSE));
-        assert!(patience.is_tried());
-        assert_eq!(patience.pause(at(5_300)), Some(PAUSE));
-        assert_eq!(patience.pause(at(5_550)), Some(Duration::from_millis(50)));
-        assert_eq!(patience.pause(at(5_600)), None);
-        assert_eq!(Patience::new(Duration::ZERO).pause(start), None);
+        assert_eq!(retry.pause(at(5_000)), Some(PAUSE));
+        assert!(retry.is_tried());
+        assert_eq!(retry.pause(at(5_300)), Some(PAUSE));
+        assert_eq!(retry.pause(at(5_550)), Some(Duration::from_millis(50)));
+        assert_eq!(retry.pause(at(5_600)), None);
+        assert_eq!(Retry::new(Duration::ZERO).pause(start), None);
     }
 }

@@ -34,7 +34,7 @@ pub struct Origin {
 }
 
 /// The resources received so far.
-pub struct SoFar {
+pub struct PartialPull {
     kept: Destination,
     /// The filter.
     pub filter: Map,
@@ -54,14 +54,14 @@ enum Destination {
     Document(Box<Writer>),
 }
 
-impl SoFar {
+impl PartialPull {
     /// Nothing yet, or what an earlier pull into the same file left.
     ///
     /// # Errors
     /// [`Error::Input`]: `FILE.part` cannot be used, or is of another pull.
-    pub fn open(output: Option<&Path>, filter: Map) -> Result<SoFar> {
+    pub fn open(output: Option<&Path>, filter: Map) -> Result<PartialPull> {
         let lost = (0, String::new());
-        let new = |kept| SoFar { kept, filter, origin: None, next: None, count: 0, lost };
+        let new = |kept| PartialPull { kept, filter, origin: None, next: None, count: 0, lost };
         let Some(output) = output.filter(|file| !document::is_standard(file)) else {
             return Ok(new(Destination::Document(Box::new(bundle(
                 Path::new("-"),
@@ -79,24 +79,24 @@ impl SoFar {
             return Err(Error::input(&path, "another pull writes to it"));
         }
         let mut items = Items::of(file.try_clone().map_err(wrong)?);
-        let mut so_far = new(Destination::Part(path.clone(), file));
+        let mut partial = new(Destination::Part(path.clone(), file));
         let mut whole = 0;
         while let Some(item) = items.next().map_err(wrong)? {
             let is_sound = if whole == 0 {
-                so_far.take_up(&path, &item)?;
+                partial.take_up(&path, &item)?;
                 true
             } else {
-                so_far.count_up(&item)
+                partial.count_up(&item)
             };
             if !is_sound {
                 break;
             }
             whole = items.whole;
         }
-        if let Destination::Part(_, file) = &so_far.kept {
+        if let Destination::Part(_, file) = &partial.kept {
             file.set_len(whole).map_err(wrong)?;
         }
-        Ok(so_far)
+        Ok(partial)
     }
 
     /// Takes up the head of what an earlier pull left.
@@ -340,10 +340,10 @@ mod tests {
     fn two_do_not_pull_into_one_file() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("x.omir");
-        let first = SoFar::open(Some(&file), Map::new()).unwrap();
-        let Err(error) = SoFar::open(Some(&file), Map::new()) else { panic!("both write") };
+        let first = PartialPull::open(Some(&file), Map::new()).unwrap();
+        let Err(error) = PartialPull::open(Some(&file), Map::new()) else { panic!("both write") };
         assert!(error.to_string().contains("another pull"), "{error}");
         drop(first);
-        SoFar::open(Some(&file), Map::new()).unwrap();
+        PartialPull::open(Some(&file), Map::new()).unwrap();
     }
 }

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use omir_core::instant::Instant;
 use omir_core::value::{Map, Value};
 
-use crate::rules::{KeptResource, Untold, folded, reference, told};
+use crate::rules::{KeptResource, UnreportedSightings, folded, reference, with_unreported};
 use crate::stamp::Stamp;
 
 /// Resources that are held back at most; they take some kilobytes each.
@@ -24,8 +24,8 @@ const BATCH: usize = 256;
 const MOST_NAMES: usize = 100_000;
 
 #[derive(Debug, Default)]
-pub(super) struct Made {
-    held: HashMap<String, Held>,
+pub(super) struct RecordedResources {
+    held: HashMap<String, HeldResource>,
     bytes: usize,
     /// References in the order in which they go.
     order: BTreeMap<u64, String>,
@@ -36,14 +36,14 @@ pub(super) struct Made {
 }
 
 #[derive(Debug)]
-struct Held {
+struct HeldResource {
     resource: Value,
     updated: Stamp,
     turn: u64,
     weight: usize,
 }
 
-impl Made {
+impl RecordedResources {
     pub(super) fn keep(&mut self, mut kept: KeptResource, at: Stamp) {
         for entity in std::mem::take(&mut kept.about) {
             // A bare name must not take the place of what is known of it.
@@ -59,12 +59,12 @@ impl Made {
         }
     }
 
-    pub(super) fn tell(&mut self, untold: &Untold) {
+    pub(super) fn tell(&mut self, untold: &UnreportedSightings) {
         let Some(held) = self.held.get(&untold.reference) else {
             self.untold += untold.seen;
             return;
         };
-        if let Some(resource) = told(&held.resource, untold) {
+        if let Some(resource) = with_unreported(&held.resource, untold) {
             self.put(untold.reference.clone(), resource, untold.last.max(held.updated));
         }
     }
@@ -83,7 +83,9 @@ impl Made {
         self.order.insert(turn, name.clone());
         let weight = weight(&resource);
         self.bytes += weight;
-        if let Some(before) = self.held.insert(name, Held { resource, updated, turn, weight }) {
+        if let Some(before) =
+            self.held.insert(name, HeldResource { resource, updated, turn, weight })
+        {
             self.bytes -= before.weight;
         }
     }
@@ -101,7 +103,8 @@ impl Made {
         while batch.len() < BATCH
             && let Some((_, name)) = self.order.pop_first()
         {
-            let Some(Held { resource, updated, weight, .. }) = self.held.remove(&name) else {
+            let Some(HeldResource { resource, updated, weight, .. }) = self.held.remove(&name)
+            else {
                 continue;
             };
             self.bytes -= weight;
@@ -176,7 +179,7 @@ mod tests {
         };
         let at = Stamp::from_ros(1_780_000_000, 0);
         let said = Instant::from(at).as_str().to_owned();
-        let mut made = Made::default();
+        let mut made = RecordedResources::default();
         made.keep(kept(record, vec![value(&format!("{{{cup}}}"))]), at);
         let batch = made.batch(true).unwrap();
         assert_eq!(updated(batch.clone(), "cup"), "1970-01-01T00:00:00Z");
