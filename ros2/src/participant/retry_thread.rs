@@ -45,7 +45,7 @@ impl Waker {
         self.woken.notify_all();
     }
 
-    /// Waits until somebody rings, for a tick at most; `false` if that was the last time.
+    /// Waits until somebody wakes the thread, for a tick at most; `false` if that was the last time.
     fn wait(&self) -> bool {
         let mut state = self.state.lock();
         let quiet = |state: &mut WakeState| !state.is_woken && !state.is_over;

@@ -13,8 +13,8 @@ use std::time::Duration;
 use omir_core::model::Resource;
 use omir_core::space::Center;
 use omird::disk::Folder;
-use omird::engine::testing::ByHand;
-use omird::engine::{Catalog, Clock, Engine, Events, Query};
+use omird::engine::testing::{ByHand, Catalog};
+use omird::engine::{Clock, Engine, Events, Query};
 use omird::store::format::segment;
 use omird::store::{
     Cache, Derived, DerivedEntry, DerivedRefused, IndexKind, IndexSchema, RefKey, Row, SledStore,

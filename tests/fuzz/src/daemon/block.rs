@@ -1,6 +1,6 @@
 //! Index blocks, as they are kept and as they are loaded.
 
-use omird::engine::Catalog;
+use omird::engine::testing::Catalog;
 use omird::store::format::block::{BlockParts, encode};
 use omird::store::{Block, FileId, IndexKind as Kind, IndexSchema};
 

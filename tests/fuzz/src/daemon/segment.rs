@@ -7,7 +7,7 @@ use omir_core::cbor;
 use omir_core::decode::Limits;
 use omir_core::instant::Timestamp;
 use omir_core::value::Value;
-use omird::engine::Catalog;
+use omird::engine::testing::Catalog;
 use omird::store::format::manifest::{FoundManifest, Older};
 use omird::store::format::{manifest, segment};
 use omird::store::{IndexSchema, decode_resource};
