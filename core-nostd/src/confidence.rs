@@ -74,10 +74,10 @@ impl Beta {
 
     /// The posterior after feedback: [`Beta::confirmed`] or [`Beta::contradicted`].
     #[must_use]
-    pub fn after(self, outcome: Outcome, weight: Weight) -> Beta {
+    pub fn after(self, outcome: FeedbackOutcome, weight: Weight) -> Beta {
         match outcome {
-            Outcome::Confirmed => self.confirmed(weight),
-            Outcome::Contradicted => self.contradicted(weight),
+            FeedbackOutcome::Confirmed => self.confirmed(weight),
+            FeedbackOutcome::Contradicted => self.contradicted(weight),
         }
     }
 }
@@ -129,50 +129,51 @@ impl Default for Weight {
 
 /// Outcome of acting on a memory: the `outcome` of `feedback` (docs/keys.md).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Outcome {
+pub enum FeedbackOutcome {
     /// The memory proved right: raises α.
     Confirmed,
     /// The memory proved wrong: raises β.
     Contradicted,
 }
 
-impl Outcome {
+impl FeedbackOutcome {
     /// Every outcome.
-    pub const ALL: [Outcome; 2] = [Outcome::Confirmed, Outcome::Contradicted];
+    pub const ALL: [FeedbackOutcome; 2] =
+        [FeedbackOutcome::Confirmed, FeedbackOutcome::Contradicted];
 
     /// The word used on the wire.
     pub const fn as_str(self) -> &'static str {
         match self {
-            Outcome::Confirmed => "confirmed",
-            Outcome::Contradicted => "contradicted",
+            FeedbackOutcome::Confirmed => "confirmed",
+            FeedbackOutcome::Contradicted => "contradicted",
         }
     }
 }
 
-impl fmt::Display for Outcome {
+impl fmt::Display for FeedbackOutcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.as_str())
     }
 }
 
-/// A word that is not an [`Outcome`].
+/// A word that is not a [`FeedbackOutcome`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct UnknownOutcome;
+pub struct UnknownFeedbackOutcome;
 
-impl fmt::Display for UnknownOutcome {
+impl fmt::Display for UnknownFeedbackOutcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("expected confirmed or contradicted")
     }
 }
 
-impl core::error::Error for UnknownOutcome {}
+impl core::error::Error for UnknownFeedbackOutcome {}
 
-impl FromStr for Outcome {
-    type Err = UnknownOutcome;
+impl FromStr for FeedbackOutcome {
+    type Err = UnknownFeedbackOutcome;
 
-    /// Reads exactly the words of [`Outcome::as_str`]; anything else is [`UnknownOutcome`].
-    fn from_str(word: &str) -> Result<Outcome, UnknownOutcome> {
-        Outcome::ALL.into_iter().find(|o| o.as_str() == word).ok_or(UnknownOutcome)
+    /// Reads exactly the words of [`FeedbackOutcome::as_str`]; anything else is [`UnknownFeedbackOutcome`].
+    fn from_str(word: &str) -> Result<FeedbackOutcome, UnknownFeedbackOutcome> {
+        FeedbackOutcome::ALL.into_iter().find(|o| o.as_str() == word).ok_or(UnknownFeedbackOutcome)
     }
 }
 
@@ -202,10 +203,10 @@ mod tests {
 
     #[test]
     fn feedback_by_hand() {
-        let once = Beta::PRIOR.after(Outcome::Confirmed, Weight::ONE);
+        let once = Beta::PRIOR.after(FeedbackOutcome::Confirmed, Weight::ONE);
         assert_eq!(once, beta(2.0, 1.0)); // mean 2/3, damped 3/5
         let half = Weight::new(0.5).unwrap();
-        assert_eq!(once.after(Outcome::Contradicted, half), beta(2.0, 1.5));
+        assert_eq!(once.after(FeedbackOutcome::Contradicted, half), beta(2.0, 1.5));
     }
 
     #[test]
@@ -230,11 +231,11 @@ mod tests {
 
     #[test]
     fn outcome_words() {
-        for outcome in Outcome::ALL {
+        for outcome in FeedbackOutcome::ALL {
             assert_eq!(outcome.as_str().parse(), Ok(outcome));
         }
-        assert_eq!("Confirmed".parse::<Outcome>(), Err(UnknownOutcome));
-        assert_eq!("".parse::<Outcome>(), Err(UnknownOutcome));
+        assert_eq!("Confirmed".parse::<FeedbackOutcome>(), Err(UnknownFeedbackOutcome));
+        assert_eq!("".parse::<FeedbackOutcome>(), Err(UnknownFeedbackOutcome));
     }
 
     fn any_beta() -> impl Strategy<Value = Beta> {

@@ -43,7 +43,7 @@ mod write;
 pub use bytes::{Length, NoRoom, Sink};
 #[cfg(feature = "link")]
 pub use handover::HandOver;
-pub use journal::{Journal, JournalError, Kept};
+pub use journal::{Journal, JournalEntry, JournalError};
 pub use mark::Mark;
 pub use moment::{BootClock, Dating, Moment, NoClock, Uptime};
 pub use names::{Frame, Id, NameError, Reference};

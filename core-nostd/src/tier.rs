@@ -296,8 +296,8 @@ fn walk(
     mut f: impl FnMut(Tier, TierReason),
 ) {
     // Not so for NaN: then nothing moves.
-    let is_settled = stored.hours >= policy.session_after_hours;
-    if !is_settled {
+    let is_old_enough = stored.hours >= policy.session_after_hours;
+    if !is_old_enough {
         return;
     }
     let mut tier = stored.tier;

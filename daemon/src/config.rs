@@ -35,7 +35,7 @@ use crate::models::ModelServer;
 use crate::protocols::compass::CompassSettings;
 use crate::protocols::experience::ExperienceSettings;
 use crate::protocols::manifesto::ManifestoSettings;
-use crate::service::{Network, check_endpoint};
+use crate::zenoh::{Network, check_endpoint};
 
 /// Default time between two syncs of the log with `durability = "interval"`.
 pub const DEFAULT_SYNC_INTERVAL: Duration = Duration::from_millis(1000);

@@ -7,41 +7,41 @@
 //! | `caller` | who asks: a token, or the owner on the socket |
 //! | `settings`, `listen` | the section `[http]`, the port and the socket |
 //! | `tls` | certificates, which may change while the daemon runs |
-//! | `connection`, `pace`, `exchange` | one connection, and one request on it from its header to its answer |
+//! | `connection`, `pace`, `request` | one connection, and one request on it from its header to its answer |
 //! | `guard` | pages of other sites in a browser next door |
 //! | `negotiate`, `body` | headers that a request depends on, and its body |
 //! | `tokens` | the protocol of tokens |
 //! | `exchanges` | protocols of one message and one answer each |
 //! | `answer` | refusals, and their statuses |
-//! | `taken` | answers as clients take them |
+//! | `guarded_body` | answers as clients take them |
 //! | `endpoints`, `openapi` | the table of paths, and the document made of it |
-//! | `operations`, `health` | what those ask who look after the daemon |
+//! | `monitoring`, `health` | what those ask who look after the daemon |
 //! | `omir`, `events` | the OMIR protocol, and recent events |
 //! | `akashik` | notifications of Akashik: server-sent events, and a WebSocket |
 //!
 //! Contract: a connection, a header, a body, the time that any of them takes, and the requests that wait are bounded.
 
 mod akashik;
-mod answer;
 mod body;
 mod caller;
 mod connection;
 mod endpoints;
 mod events;
-mod exchange;
 mod exchanges;
 mod guard;
+mod guarded_body;
 mod health;
 mod listen;
 mod mcp;
+mod monitoring;
 mod negotiate;
 mod omir;
 mod openapi;
-mod operations;
 mod pace;
+mod refused;
+mod request;
 mod routes;
 mod settings;
-mod taken;
 mod tls;
 mod tokens;
 mod unread;
@@ -56,12 +56,12 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::capacity::Capacity;
 use crate::engine::{Engine, Listening};
 use crate::liveness::Liveness;
 use crate::metrics::{Metrics, Requests};
 use crate::protocols::Protocols;
-use crate::socket;
-use crate::work::Work;
+use crate::unix_socket;
 
 pub use self::listen::ListenError;
 pub use self::settings::{DEFAULT_LISTEN, Listen, Settings, TlsFiles};
@@ -84,7 +84,7 @@ pub(crate) struct Context {
     /// Is cancelled when the daemon stops: streams end then.
     pub(crate) stopping: CancellationToken,
     /// What may be under way.
-    pub(crate) work: Work,
+    pub(crate) capacity: Capacity,
     /// Recent events.
     pub(crate) events: events::Events,
     /// Streams of events that may be open.
@@ -147,7 +147,7 @@ impl Http {
             protocols: protocols.clone(),
             settings: settings.clone(),
             stopping: CancellationToken::new(),
-            work: Work::new(readers),
+            capacity: Capacity::new(readers),
             events,
             streams: Arc::new(Semaphore::new(settings.events)),
             health: health::Health::new(liveness, move || card.card_state()),
@@ -173,7 +173,7 @@ impl Http {
                 Some(path)
             }
             Err(error) => {
-                let path = data.join(socket::NAME);
+                let path = data.join(unix_socket::NAME);
                 tracing::warn!(path = %path.display(), %error, "going on without HTTP on a socket");
                 None
             }

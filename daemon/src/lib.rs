@@ -7,10 +7,10 @@
 //! | `program` | the start, the reload and the end of the daemon |
 //! | `config` | the configuration |
 //! | `protocols` | the protocols of one daemon, and the router before them |
-//! | `service`, `zenoh_threads` | the transport over Zenoh |
-//! | `http`, `socket` | the transport over HTTP; the Unix socket in a data folder |
+//! | `zenoh` | the transport over Zenoh |
+//! | `http`, `unix_socket` | the transport over HTTP; the Unix socket in a data folder |
 //! | `mcp` | the tools of all protocols for language models, over HTTP |
-//! | `work` | the bounds on the work of HTTP and MCP |
+//! | `capacity` | the bounds on the work of HTTP and MCP |
 //! | `serial` | the transport over serial ports |
 //! | `ros2` | the transport in the graph of ROS 2 |
 //! | `models` | the client of a server of language models |
@@ -35,6 +35,8 @@
 //! `ARCHITECTURE.md` tells how one write and one query go through these rooms.
 
 pub mod audit;
+#[cfg(feature = "http")]
+mod capacity;
 pub mod config;
 #[cfg(feature = "http")]
 pub mod http;
@@ -54,12 +56,9 @@ pub mod restart;
 pub mod ros2;
 #[cfg(feature = "serial")]
 pub mod serial;
-pub mod service;
 mod service_manager;
-pub mod socket;
-#[cfg(feature = "http")]
-mod work;
-mod zenoh_threads;
+pub mod unix_socket;
+pub mod zenoh;
 
 pub use omird_access as access;
 pub use omird_engine as engine;

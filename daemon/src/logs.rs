@@ -19,16 +19,19 @@ const PARTS: [&str; 7] = ["omir", "audit", "zenoh", "sled", "uhlc", "tokio", "ru
 const CHATTY: &str = "rmcp";
 
 /// Parts of the program that are crates, by the names that filters give them, and by those they log under.
-const CRATES: [(&str, &str); 7] = [
-    // As it was called once.
+const CRATES: [(&str, &str); 8] = [
+    // As they were called once.
     ("omird::audit", "audit"),
+    ("omird::service", "omird::zenoh"),
     ("omird::store", "omird_store"),
     ("omird::engine", "omird_engine"),
     ("omird::index", "omird_engine::index"),
     ("omird::recall", "omird_engine::recall"),
     ("omird::router", "omird_router"),
-    ("omird::protocols::omir", "omird_protocol_omir"),
+    ("omird::access", "omird_access"),
 ];
+/// Parts that are protocols, `omird::protocols::NAME`: their crates log under their own names.
+const PROTOCOLS: (&str, &str) = ("omird::protocols::", "omird_protocol_");
 
 /// The log filter, which may change while the program runs.
 pub struct Logs {
@@ -167,7 +170,9 @@ fn logged_as(part: &str) -> String {
         part.strip_prefix(name).filter(|rest| rest.is_empty() || rest.starts_with([':', '=']))
     };
     let known = CRATES.iter().find_map(|(name, logged)| Some((logged, rest_of(name)?)));
-    known.map_or_else(|| part.to_owned(), |(logged, rest)| format!("{logged}{rest}"))
+    let known = known.map(|(logged, rest)| format!("{logged}{rest}"));
+    let protocol = || Some(format!("{}{}", PROTOCOLS.1, part.strip_prefix(PROTOCOLS.0)?));
+    known.or_else(protocol).unwrap_or_else(|| part.to_owned())
 }
 
 #[cfg(test)]
@@ -211,6 +216,11 @@ mod tests {
         for (name, logged) in CRATES {
             assert!(parse(name).unwrap().would_enable(logged, &Level::TRACE), "{name}");
         }
+        let filter =
+            parse("omird::protocols::omir::console=debug,omird::protocols::compass").unwrap();
+        assert!(filter.would_enable("omird_protocol_omir::console", &Level::DEBUG));
+        assert!(!filter.would_enable("omird_protocol_omir::link", &Level::DEBUG));
+        assert!(filter.would_enable("omird_protocol_compass::money", &Level::TRACE));
     }
 
     #[test]

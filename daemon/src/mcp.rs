@@ -25,10 +25,10 @@ use rmcp::model::{
 use rmcp::service::{NotificationContext, RequestContext};
 use rmcp::{RoleServer, ServerHandler};
 
+use crate::capacity::Capacity;
 use crate::protocols::Protocols;
 use crate::router::tool::Toolbox;
 use crate::router::{Admitted, Caller, Incoming, Method, Refusal};
-use crate::work::Work;
 
 /// Requests of one caller that read at a time, where the transport has no other.
 const READERS: usize = 2;
@@ -55,29 +55,30 @@ struct Inner {
     toolboxes: Vec<Arc<dyn Toolbox>>,
     /// The caller of requests that bring none, where the transport has only one.
     only_caller: Option<Caller>,
-    work: Work,
+    capacity: Capacity,
     beat: Duration,
 }
 
 impl Mcp {
     /// Returns the server of requests that bring their caller: a [`Caller`] among the extensions of the HTTP request.
-    pub(crate) fn new(protocols: &Protocols, work: &Work) -> Self {
-        Self::with(protocols, None, BEAT, work)
+    pub(crate) fn new(protocols: &Protocols, capacity: &Capacity) -> Self {
+        Self::with(protocols, None, BEAT, capacity)
     }
 
     /// Returns the server of one caller, which tells of progress in this beat.
     pub fn of_caller(protocols: &Protocols, caller: Caller, beat: Duration) -> Self {
-        Self::with(protocols, Some(caller), beat, &Work::new(READERS))
+        Self::with(protocols, Some(caller), beat, &Capacity::new(READERS))
     }
 
     fn with(
         protocols: &Protocols,
         only_caller: Option<Caller>,
         beat: Duration,
-        work: &Work,
+        capacity: &Capacity,
     ) -> Self {
-        let (toolboxes, protocols, work) = (protocols.tools(), protocols.clone(), work.clone());
-        Self(Arc::new(Inner { protocols, toolboxes, only_caller, work, beat }))
+        let (toolboxes, protocols) = (protocols.tools(), protocols.clone());
+        let capacity = capacity.clone();
+        Self(Arc::new(Inner { protocols, toolboxes, only_caller, capacity, beat }))
     }
 
     /// Returns who asks.

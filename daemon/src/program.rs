@@ -5,10 +5,10 @@ mod data_folder;
 mod error;
 mod identities;
 mod memory_folder;
-mod neighbours;
 mod rebuild;
 mod reloading;
 mod signals;
+mod transports;
 
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
@@ -20,10 +20,10 @@ use clap::Parser;
 pub use self::arguments::Arguments;
 use self::data_folder::FolderError;
 use self::error::{DataFault, ServeError};
-use self::memory_folder::Vanishing;
-use self::neighbours::{Beside, Neighbours};
+use self::memory_folder::RemovedOnDrop;
 use self::rebuild::Rebuild;
 use self::signals::Signals;
+use self::transports::{OtherTransports, TransportParts};
 use crate::audit::Audit;
 use crate::config::reload::Running;
 use crate::config::{self, Config, Host};
@@ -39,10 +39,10 @@ use crate::models::Client;
 use crate::protocols::{ModelPath, ProtocolSettings, Protocols, manifesto};
 use crate::restart;
 use crate::router::{Router, Sink};
-use crate::service::{Keys, Service};
 use crate::service_manager;
 use crate::service_manager::watchdog::Watchdog;
 use crate::store::{SledStore, device_key};
+use crate::zenoh::{Keys, Service};
 
 /// Logs of ours, and of Zenoh only what is broken: that no router is there yet is no news, nor is each
 /// message of a peer whose clock is wrong.
@@ -113,7 +113,7 @@ fn serve(mut running: Running, arguments: &Arguments, logs: &Logs) -> Result<(),
     let in_data = |fault| ServeError::Data { folder: data.clone(), fault };
     let in_folder = |error: FolderError| in_data(DataFault::Folder(error));
     data_folder::make(data).map_err(in_folder)?;
-    let _vanishing = arguments.memory_only.then(|| Vanishing(data.clone()));
+    let _removed_on_drop = arguments.memory_only.then(|| RemovedOnDrop(data.clone()));
     // Named for this very start, whoever the folder belongs to.
     let is_named = arguments.data.is_some() || arguments.memory_only;
     if !is_named && !config.settings.read_only {
@@ -190,25 +190,25 @@ fn serve(mut running: Running, arguments: &Arguments, logs: &Logs) -> Result<(),
             return Err(ServeError::Service(error));
         }
     };
-    let (writing, reading) = (engine.clone(), service.prover());
+    let (writing, reading) = (engine.clone(), service.reader_probe());
     let liveness = Liveness::new(vec![
-        ("the thread that writes", Box::new(move |deadline| writing.prove_writing(deadline))),
+        ("the thread that writes", Box::new(move |deadline| writing.probe_writer(deadline))),
         ("the threads that read", Box::new(move |_| reading())),
     ]);
-    let beside = Beside {
+    let parts = TransportParts {
         liveness: liveness.clone(),
         #[cfg(feature = "http")]
         requests,
     };
-    let neighbours = match Neighbours::join(config, &engine, &protocols, &service, beside) {
-        Ok(neighbours) => neighbours,
+    let transports = match OtherTransports::start(config, &engine, &protocols, &service, parts) {
+        Ok(transports) => transports,
         Err(error) => {
             service.stop();
             engine.stop();
             return Err(error);
         }
     };
-    announce(config, &neighbours);
+    announce(config, &transports);
     service_manager::tell(service_manager::READY);
     let (tell, mut broken) = tokio::sync::oneshot::channel();
     engine.on_broken(Box::new(move |thread| {
@@ -220,7 +220,7 @@ fn serve(mut running: Running, arguments: &Arguments, logs: &Logs) -> Result<(),
     }
     let mut reload = || {
         reloading::reload(&mut running, arguments, &engine, &protocols, logs);
-        neighbours.reload();
+        transports.reload();
     };
     let ended = runtime.block_on(end(signals, &mut broken, &mut reload));
     tracing::info!("stopping");
@@ -230,7 +230,7 @@ fn serve(mut running: Running, arguments: &Arguments, logs: &Logs) -> Result<(),
         // Transports wait for answers of the engine: its stop gives each of them one.
         engine.stop();
     }
-    neighbours.leave();
+    transports.stop();
     service.stop();
     engine.stop();
     audit.stop();
@@ -259,7 +259,7 @@ fn audit_of(config: &Config, engine: &Engine) -> std::io::Result<Audit> {
     let clock = engine.clone();
     let audit = Audit::start(&config.audit, Box::new(move || clock.now().0))?;
     let told = audit.clone();
-    engine.tell_of("audit", Box::new(move || Some(told.status())));
+    engine.add_status_section("audit", Box::new(move || Some(told.status())));
     Ok(audit)
 }
 
@@ -277,12 +277,12 @@ async fn end(
 }
 
 /// The one line on standard output that scripts wait for.
-fn announce(config: &Config, neighbours: &Neighbours) {
+fn announce(config: &Config, transports: &OtherTransports) {
     let endpoint = match config.network.listening().unwrap_or_default().as_slice() {
         [] => "none".to_owned(),
         endpoints => endpoints.join(","),
     };
-    let http = neighbours.http_address().map_or("none".to_owned(), |address| address.to_string());
+    let http = transports.http_address().map_or("none".to_owned(), |address| address.to_string());
     let mut out = std::io::stdout().lock();
     let line = writeln!(
         out,

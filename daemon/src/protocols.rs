@@ -182,6 +182,20 @@ impl Protocols {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::testing::parts;
+
+    #[test]
+    fn each_description_is_of_a_protocol_that_is_made_in_that_order() {
+        let dir = tempfile::tempdir().unwrap();
+        let engine = Engine::open(parts(dir.path()), &mut |_| {}).unwrap();
+        let protocols = Protocols::over(&engine, "r1");
+        let name = |description: &Description| description.protocol.name;
+        let made: Vec<&str> = protocols.exchanges().map(|one| name(one.description())).collect();
+        let described: Vec<&str> = Protocols::DESCRIPTIONS.iter().map(|one| name(one)).collect();
+        assert_eq!(made, described);
+        drop(protocols);
+        engine.stop();
+    }
 
     #[test]
     fn a_token_may_be_given_every_scope_there_is() {

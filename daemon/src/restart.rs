@@ -1,5 +1,5 @@
 //! Starts this program again with variables that are read from the environment only at a start, by
-//! [`malloc`] and by Zenoh (`zenoh_threads.rs`): the same process, with its arguments and its
+//! [`malloc`] and by Zenoh (`zenoh/threads.rs`): the same process, with its arguments and its
 //! descriptors. Setting a variable in a running process is not safe.
 
 use std::env;
@@ -7,7 +7,8 @@ use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-use crate::{malloc, zenoh_threads};
+use crate::malloc;
+use crate::zenoh::threads;
 
 /// Says that the program was started again. The system takes settings of malloc away from programs with
 /// privileges of their own: without this they would start for ever.
@@ -37,7 +38,7 @@ fn lacking(variable: impl Fn(&str) -> Option<OsString>) -> Vec<(&'static str, &'
         return Vec::new();
     }
     let mut lacking = malloc::lacking(&variable);
-    lacking.extend(zenoh_threads::lacking(&variable));
+    lacking.extend(threads::lacking(&variable));
     lacking
 }
 
@@ -51,10 +52,10 @@ mod tests {
             lacking(|name| given.contains(&name).then(|| OsString::from("anything")))
         };
         let all = with(&[]);
-        assert!(all.contains(&zenoh_threads::SETTING));
+        assert!(all.contains(&threads::SETTING));
         let names: Vec<&str> = all.iter().map(|(name, _)| *name).collect();
         assert_eq!(with(&names), []);
-        assert_eq!(with(&[zenoh_threads::SETTING.0]).len(), all.len() - 1);
+        assert_eq!(with(&[threads::SETTING.0]).len(), all.len() - 1);
         assert_eq!(with(&[AGAIN]), []);
     }
 

@@ -1,4 +1,4 @@
-//! The daemon in the ROS 2 graph: a transport beside [`crate::service`], over the same session.
+//! The daemon in the ROS 2 graph: a transport beside [`crate::zenoh`], over the same session.
 //!
 //! What a node does stands in `omir-ros2`, which knows no engine; here what it asks for goes by the router to the protocol.
 
@@ -83,10 +83,10 @@ impl Node {
                 if may_read { notice(event) } else { Some(reference_alone(event)) }
             });
         });
-        engine.follow_frames(Arc::new(Followed { frames: participant.frames(), clock }));
+        engine.follow_frames(Arc::new(LiveTransforms { frames: participant.frames(), clock }));
         let slot = Arc::new(Slot(RwLock::new(Some(participant))));
         let shown = slot.clone();
-        engine.tell_of("ros2", Box::new(move || shown.look(Participant::status)));
+        engine.add_status_section("ros2", Box::new(move || shown.look(Participant::status)));
         Ok(Self { participant: slot, _listening: listening })
     }
 
@@ -104,12 +104,12 @@ impl Drop for Node {
 }
 
 /// Transforms, as recalls ask for them.
-struct Followed {
+struct LiveTransforms {
     frames: Arc<Transforms>,
     clock: Clock,
 }
 
-impl Frames for Followed {
+impl Frames for LiveTransforms {
     fn fixed(
         &self,
         frame: &str,
@@ -207,7 +207,7 @@ impl RoutedMemory {
         let admitted = self.admit(caller, method(Operation::Remember), incoming).map_err(worded);
         admitted
             .and_then(|admitted| self.carry_out(admitted, Params { parameters, payload }))
-            .map_err(told)
+            .map_err(to_refusal)
     }
 
     fn carry_out(&self, admitted: Admitted, params: Params) -> Result<Value, Error> {
@@ -275,7 +275,7 @@ fn read(
     Err(Error::new(Code::Busy, "cancelled before anything was stored"))
 }
 
-fn told(error: Error) -> Refusal {
+fn to_refusal(error: Error) -> Refusal {
     Refusal { code: error.code, message: error.message, path: error.path }
 }
 
@@ -294,7 +294,7 @@ impl Memory for RoutedMemory {
 
     fn get(&self, target: &str) -> Result<Stored, Refusal> {
         let admitted = self.admit(&Self::node_caller(), &GET, Incoming::default());
-        let admitted = admitted.map_err(worded).map_err(told)?;
+        let admitted = admitted.map_err(worded).map_err(to_refusal)?;
         let found = reference("ref", target)
             .and_then(|target: Ref| self.protocols.omir.look_up(&admitted, &target))
             .map(|found| match found {
@@ -305,7 +305,7 @@ impl Memory for RoutedMemory {
                 Lookup::Damaged(error) => Stored::Damaged(error.message),
             });
         admitted.finish(&found);
-        found.map_err(told)
+        found.map_err(to_refusal)
     }
 
     fn ask(&self, operation: Operation, parameters: &Map) -> Result<Value, Refusal> {
@@ -315,7 +315,7 @@ impl Memory for RoutedMemory {
         let admitted = admitted.map_err(worded);
         let payload = Payload::Members(Value::Object(parameters.clone()));
         let params = Params { payload, ..Params::default() };
-        admitted.and_then(|admitted| self.carry_out(admitted, params)).map_err(told)
+        admitted.and_then(|admitted| self.carry_out(admitted, params)).map_err(to_refusal)
     }
 
     fn import(
@@ -324,7 +324,7 @@ impl Memory for RoutedMemory {
         overwrite: bool,
         progress: &mut dyn FnMut(u64, u64) -> bool,
     ) -> Result<Value, Refusal> {
-        self.merge_file(file, overwrite, progress).map_err(told)
+        self.merge_file(file, overwrite, progress).map_err(to_refusal)
     }
 
     fn show(&self, now: Stamp) {

@@ -1,4 +1,4 @@
-//! Serial ports: a transport beside [`crate::service`], of the same protocols.
+//! Serial ports: a transport beside [`crate::zenoh`], of the same protocols.
 //!
 //! One thread serves a port: it moves bytes between the device and the link of `omir_core::link`, messages
 //! between the link and the session, and text between the device and the console. The device may come and
@@ -6,12 +6,12 @@
 
 mod commands;
 mod console;
+mod cpu_share;
 mod device;
 mod editor;
 mod pace;
 mod port;
 mod session;
-mod share;
 mod split;
 mod spool;
 #[cfg(test)]
@@ -24,9 +24,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
+pub use self::cpu_share::Share;
 pub use self::device::Device;
 pub use self::pace::Pace;
-pub use self::share::Share;
 use crate::protocols::Protocols;
 use crate::router::AccessPolicy;
 
@@ -59,7 +59,7 @@ impl Ports {
         let stopping = Arc::new(AtomicBool::new(false));
         let mut started = Ports { stopping: stopping.clone(), threads: Vec::new() };
         for port in ports {
-            let served = port::Served::new(protocols.clone(), port, stopping.clone());
+            let served = port::ServedPort::new(protocols.clone(), port, stopping.clone());
             let thread = std::thread::Builder::new().name("omird-serial".to_owned());
             match thread.spawn(move || served.run()) {
                 Ok(thread) => started.threads.push(thread),

@@ -11,6 +11,6 @@ mod path;
 mod value;
 
 pub use decode::DecodeError;
-pub(crate) use fit::{Misfit, fit};
+pub(crate) use fit::{TypeMismatch, fit};
 pub use path::{FieldPath, PathError};
 pub use value::{Message, Value};

@@ -14,11 +14,11 @@ mod feeds;
 mod importing;
 mod ingest;
 mod recorder;
+mod retry_thread;
 mod services;
 mod status;
 mod surveyor;
 mod transforms;
-mod waking;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -33,14 +33,14 @@ use crate::graph::{
 use crate::interface::{InterfaceError, Registry};
 use crate::memory::Memory;
 use crate::records::Records;
-use crate::rules::{ConfigError, Kept, Ros2, Rules};
+use crate::rules::{ConfigError, KeptResource, Ros2, Rules};
 use crate::stamp::Stamp;
 
 use self::feeds::Feeds;
 use self::ingest::{Ingest, Observed};
 use self::recorder::{Inlet, Job, Recorder};
+use self::retry_thread::{RetryThread, Waker};
 use self::services::Services;
-use self::waking::{Bell, Waking};
 
 pub use self::events::{Announcer, Notice};
 pub use self::surveyor::Surveyor;
@@ -100,7 +100,7 @@ impl From<InterfaceError> for OpenError {
 /// The fields go in this order: first what brings messages, then what stores them.
 pub struct Participant {
     feeds: Option<Feeds>,
-    waking: Option<Waking>,
+    retry_thread: Option<RetryThread>,
     subscriptions: Vec<Subscription>,
     _services: Services,
     _parameters: ParameterServices,
@@ -116,7 +116,7 @@ struct Context {
     ingest: Mutex<Ingest>,
     frames: Arc<Frames>,
     inlet: Mutex<Option<Inlet>>,
-    bell: Arc<Bell>,
+    waker: Arc<Waker>,
     clock: Clock,
     queue_depth: usize,
     /// Topics of the graph that the rules know by another name, for they are remapped.
@@ -168,7 +168,7 @@ impl Participant {
                 config.use_sim_time,
             )),
             inlet: Mutex::new(recorder.inlet()),
-            bell: Arc::default(),
+            waker: Arc::default(),
             clock: clock.clone(),
             queue_depth: config.queue_depth,
             renamed,
@@ -186,12 +186,12 @@ impl Participant {
         let services = Services::start(&node, &context, &memory, &records, &config.keyframes)?;
         let parameters = node.serve_parameters(parameters(config))?;
         let importing = importing::serve(&node, memory, records)?;
-        let waking = Waking::start(context.clone()).map_err(OpenError::Thread)?;
+        let retry_thread = RetryThread::start(context.clone()).map_err(OpenError::Thread)?;
         let feeds = Feeds::start(node.clone(), context.clone()).map_err(OpenError::Thread)?;
         tracing::info!(node = node.names().full(), domain = config.domain_id, "in the ROS graph");
         Ok(Self {
             feeds: Some(feeds),
-            waking: Some(waking),
+            retry_thread: Some(retry_thread),
             subscriptions,
             _services: services,
             _parameters: parameters,
@@ -225,7 +225,7 @@ impl Drop for Participant {
         self.recorder.stop();
         // No message comes after this.
         self.feeds = None;
-        self.waking = None;
+        self.retry_thread = None;
         self.subscriptions.clear();
         self.context.go_on(true);
         self.context.inlet.lock().take();
@@ -281,7 +281,7 @@ impl Context {
         }
     }
 
-    fn keep(&self, kept: Vec<Kept>) {
+    fn keep(&self, kept: Vec<KeptResource>) {
         // Without the lock on the ingest: whoever waits for the disk here holds nobody else up.
         if let Some(inlet) = self.inlet().filter(|_| !kept.is_empty()) {
             kept.into_iter().for_each(|kept| inlet.put(Job::Keep(Box::new(kept))));
@@ -331,7 +331,7 @@ fn follow_transforms(node: &Node, context: &Arc<Context>) -> Result<Vec<Subscrip
             let now = (context.clock)();
             context.frames.take(&received.message, is_static, now);
             if context.ingest().is_waiting() {
-                context.bell.ring();
+                context.waker.wake();
             }
         })
     };

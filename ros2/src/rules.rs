@@ -26,8 +26,10 @@ use std::collections::BTreeMap;
 
 pub use builtin::{DEFAULTS, types as known_types};
 pub use config::{DISTRIBUTIONS, Ros2, Ros2Section, TopicRule};
-pub use decision::{Counters, Decision, Kept, Reason, Untold, Wait, reference};
-pub use fold::{folded, told};
+pub use decision::{
+    Counters, Decision, KeptResource, Reason, UnreportedSightings, Wait, reference,
+};
+pub use fold::{folded, with_unreported};
 pub use pattern::Pattern;
 pub use written::{Complaint, ConfigError};
 
@@ -35,9 +37,9 @@ use omir_core::model::Resource;
 use omir_core::reference::Ref;
 use omir_core::spatial::SpatialPose;
 
-use self::config::Certain;
+use self::config::CovarianceBound;
 use self::extract::has_covariance;
-use self::keep::Spot;
+use self::keep::FramePosition;
 use self::localised::Localisation;
 use self::placing::Setup;
 use self::rule::Rule;
@@ -204,7 +206,7 @@ impl Rules {
 
     /// Things that were seen again, where their memory does not tell of it and may be written again by
     /// now; to be asked every few seconds, and with `all` before the end. Store [`told`].
-    pub fn untold(&mut self, now: Stamp, all: bool) -> Vec<Untold> {
+    pub fn untold(&mut self, now: Stamp, all: bool) -> Vec<UnreportedSightings> {
         self.rules.iter_mut().flat_map(|rule| rule.untold(now, all)).collect()
     }
 
@@ -222,7 +224,7 @@ impl Rules {
             return;
         };
         let SpatialPose { frame, position, orientation, .. } = pose;
-        let to = Spot { frame, position, orientation };
+        let to = FramePosition { frame, position, orientation };
         self.rules.iter_mut().for_each(|rule| rule.map_moved(kind, id.as_str(), &to));
     }
 
@@ -243,7 +245,7 @@ impl Rules {
 }
 
 /// Demands of rules on covariances.
-fn certain(ros2: &Ros2) -> impl Iterator<Item = &Certain> {
+fn certain(ros2: &Ros2) -> impl Iterator<Item = &CovarianceBound> {
     let asked = ros2.topics.iter().filter_map(|rule| rule.spec.localised.as_ref());
     asked.filter_map(|localised| localised.certain.as_ref())
 }
@@ -251,7 +253,7 @@ fn certain(ros2: &Ros2) -> impl Iterator<Item = &Certain> {
 /// Complains about types that tell no covariance, and about a topic with two.
 fn check_certain(ros2: &Ros2, registry: &Registry, complaints: &Complaints) {
     for (index, asked) in certain(ros2).enumerate() {
-        let Certain { key, topic, type_name, .. } = asked;
+        let CovarianceBound { key, topic, type_name, .. } = asked;
         let mut before = certain(ros2).take(index).filter(|one| one.topic == *topic);
         if let Some(other) = before.find(|one| one.type_name != *type_name) {
             complaints.add(

@@ -11,7 +11,9 @@ use omir_core::spatial::pose_of;
 use omir_core::value::{Map, Value, from_value};
 use omir_ros2::interface::Registry;
 use omir_ros2::message::Message;
-use omir_ros2::rules::{Arrival, Decision, Ros2Section, Rules, folded, known_types, told};
+use omir_ros2::rules::{
+    Arrival, Decision, Ros2Section, Rules, folded, known_types, with_unreported,
+};
 use omir_ros2::stamp::Stamp;
 use omir_ros2::tf::Buffer;
 use proptest::prelude::*;
@@ -70,7 +72,7 @@ fn show(rules: &mut Rules, messages: &[Message]) -> Result<(), TestCaseError> {
                 check(&value)?;
             }
             for untold in rules.untold(at(second), true) {
-                if let Some(value) = told(&kept.resource, &untold) {
+                if let Some(value) = with_unreported(&kept.resource, &untold) {
                     check(&value)?;
                 }
             }

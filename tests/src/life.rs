@@ -1,7 +1,7 @@
 //! Lives for a robot to live: one written by hand that has something of everything, and as many
 //! others as there are seeds.
 
-use omir_core::confidence::Outcome;
+use omir_core::confidence::FeedbackOutcome;
 use omir_core::model::{Entity, Episode, MemoryRecord, Relationship, Resource};
 use omir_core::number::Number;
 use omir_core::reference::{Id, Ref, ResourceType};
@@ -127,7 +127,7 @@ pub fn scripted() -> Vec<Step> {
         ask(Anchor(reference("MemoryRecord/first"), true)),
         filler(1),
         Step::Recall("kettle corridor".to_owned()),
-        ask(Feedback(reference("MemoryRecord/second"), Outcome::Confirmed)),
+        ask(Feedback(reference("MemoryRecord/second"), FeedbackOutcome::Confirmed)),
         filler(2),
         filler(3),
         // Refused, each in its own way; none of it may leave a trace.
@@ -200,7 +200,7 @@ pub fn request(random: &mut Random, model: &Model, owner: &str, step: usize) -> 
         }
         12..20 => Request::Anchor(any_record(random, owner), random.chance(60)),
         20..30 => {
-            let outcome = *random.pick(&Outcome::ALL);
+            let outcome = *random.pick(&FeedbackOutcome::ALL);
             Request::Feedback(any_record(random, owner), outcome)
         }
         30..63 => Request::Remember(vec![any_resource(random, model, owner, step)]),

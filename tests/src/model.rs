@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use omir_core::confidence::{Beta, Outcome, Weight};
+use omir_core::confidence::{Beta, FeedbackOutcome, Weight};
 use omir_core::model::{Confidence, MemoryRecord, Resource};
 use omir_core::number::Number;
 use omir_core::reference::{Ref, ResourceType};
@@ -23,7 +23,7 @@ pub enum Request {
     /// Pin a record, or let it go.
     Anchor(Ref, bool),
     /// Evidence for or against a record.
-    Feedback(Ref, Outcome),
+    Feedback(Ref, FeedbackOutcome),
 }
 
 /// One reference.

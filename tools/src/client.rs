@@ -16,7 +16,7 @@ use std::time::Duration;
 use omir_core::code::Code;
 use omir_core::value::Value;
 use omird::engine::DEFAULT_FRAME;
-use omird::service::{MOST_PARAMETERS, plain};
+use omird::zenoh::{MOST_PARAMETERS, plain};
 use zenoh::bytes::Encoding;
 use zenoh::handlers::FifoChannelHandler;
 use zenoh::query::{ConsolidationMode, QueryTarget, Reply as ZenohReply, Selector};
@@ -244,7 +244,7 @@ impl Client {
             Ok(sample) => Ok(Reply {
                 key: sample.key_expr().as_str().to_owned(),
                 body: sample.payload().to_bytes().into_owned(),
-                beside: sample
+                attachment: sample
                     .attachment()
                     .map_or_else(Vec::new, |said| said.to_bytes().into_owned()),
             }),

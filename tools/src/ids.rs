@@ -1,6 +1,6 @@
 //! Ids as people read and type them: of one that a daemon made up, the beginning is enough.
 //!
-//! Pure functions. Who is asked whether a beginning is the only one of its kind: [`crate::meant`].
+//! Pure functions. Who is asked whether a beginning is the only one of its kind: [`crate::id_prefix`].
 
 /// So many characters of a made-up id tell it from a hundred thousand others, all but once in fifty thousand times.
 const SHORT: usize = 8;

@@ -102,7 +102,7 @@ pub enum BadTime {
     /// The year has more than four digits.
     Range(String),
     /// Neither a span nor a time.
-    When(String),
+    TimeBound(String),
 }
 
 impl fmt::Display for BadTime {
@@ -113,7 +113,7 @@ impl fmt::Display for BadTime {
                 "`{text}` is not a date or an RFC 3339 time such as 2026-01-31T12:00:00Z: {why}"
             ),
             Self::Range(text) => write!(f, "`{text}` is out of range"),
-            Self::When(text) => write!(
+            Self::TimeBound(text) => write!(
                 f,
                 "`{text}` is neither a span such as 90s, 15min, 12h, 7d or 2w, nor a time such as \
                  2026-01-31T12:00:00Z"
@@ -126,14 +126,14 @@ impl std::error::Error for BadTime {}
 
 /// One end of a time filter: a moment, or so long before the daemon's present.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum When {
+pub enum TimeBound {
     /// A moment.
     At(Instant),
     /// Seconds before now, by the clock of whoever is asked.
     Ago(f64),
 }
 
-impl When {
+impl TimeBound {
     /// As Zenoh's time ranges write it.
     #[must_use]
     pub fn time_expression(self) -> String {
@@ -145,7 +145,7 @@ impl When {
 }
 
 /// A span (`90s`, `15m`, `12h`, `7d`, `2w`, `1d12h`), `now`, or what [`Instant`] reads.
-impl FromStr for When {
+impl FromStr for TimeBound {
     type Err = BadTime;
 
     fn from_str(text: &str) -> Result<Self, BadTime> {
@@ -158,7 +158,7 @@ impl FromStr for When {
         if let Ok(span) = parse_duration(text) {
             return Ok(Self::Ago(span.as_secs_f64()));
         }
-        Instant::from_str(text).map(Self::At).map_err(|_| BadTime::When(text.to_owned()))
+        Instant::from_str(text).map(Self::At).map_err(|_| BadTime::TimeBound(text.to_owned()))
     }
 }
 
@@ -261,7 +261,7 @@ mod tests {
 
     #[test]
     fn spans_and_moments_become_time_expressions() {
-        let expression = |text: &str| text.parse::<When>().unwrap().time_expression();
+        let expression = |text: &str| text.parse::<TimeBound>().unwrap().time_expression();
         assert_eq!(expression("7d"), "now(-604800s)");
         assert_eq!(expression("1d12h"), "now(-129600s)");
         assert_eq!(expression("0.5h"), "now(-1800s)");
@@ -270,7 +270,7 @@ mod tests {
         assert_eq!(expression("7 days"), "now(-604800s)");
         assert_eq!(expression("90min"), "now(-5400s)");
         for text in ["", "7", "d", "7 fortnights", "-3h", "1.2.3s"] {
-            assert!(text.parse::<When>().is_err(), "{text}");
+            assert!(text.parse::<TimeBound>().is_err(), "{text}");
         }
     }
 

@@ -7,13 +7,13 @@
 //! |---|---|
 //! | [`cli`] | what may be typed |
 //! | [`client`] | how a daemon is found and asked |
-//! | [`ids`], [`meant`] | how ids are shown and typed short, and what the beginning of one means |
+//! | [`ids`], [`id_prefix`] | how ids are shown and typed short, and what the beginning of one means |
 //! | [`selector`] | how a question is written into a Zenoh selector |
 //! | [`commands`] | what each command does |
 //! | [`document`] | how `.omir` and `.omirb` files are read and written |
 //! | [`linked`] | how a Bundle becomes linked data |
-//! | [`parcels`] | in which order and in what portions resources are sent |
-//! | [`patience`] | how long a daemon that is busy is asked again |
+//! | [`batches`] | in which order and in what portions resources are sent |
+//! | [`retry`] | how long a daemon that is busy is asked again |
 //! | [`trajectory`] | how a recorded drive becomes memories |
 //! | [`instant`] | how moments and spans of time are read and written |
 //! | [`serial`], [`interrupt`] | how a daemon on a serial line is asked, and left in order |
@@ -22,22 +22,22 @@
 //! | [`table`], [`progress`], [`output`] | what a terminal, a pipe and a script get to see |
 //! | [`error`] | what went wrong, and the exit code it means |
 
+pub mod batches;
 pub mod cli;
 pub mod client;
 pub mod commands;
 pub mod document;
 pub mod error;
 pub mod geodesy;
+pub mod id_prefix;
 pub mod ids;
 pub mod instant;
 pub mod interrupt;
 pub mod linked;
-pub mod meant;
 pub mod output;
-pub mod parcels;
-pub mod patience;
 mod port;
 pub mod progress;
+pub mod retry;
 pub mod selector;
 pub mod serial;
 pub mod socket;

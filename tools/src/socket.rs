@@ -13,7 +13,7 @@ use omir_core::decode::Limits;
 use omir_core::json;
 use omir_core::value::Value;
 use omird::config::Host;
-use omird::socket::{Address, NAME};
+use omird::unix_socket::{Address, NAME};
 use tokio::net::UnixStream;
 
 use crate::cli::Globals;

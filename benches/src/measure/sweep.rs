@@ -6,8 +6,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use omird::engine::testing::ByHand;
-use omird::engine::{Engine, SWEEP_PAUSE};
+use omird::engine::Engine;
+use omird::engine::testing::{ByHand, SWEEP_PAUSE};
 
 use super::Bench;
 use crate::Result;

@@ -59,7 +59,7 @@ impl<E> From<WriteError<NoRoom>> for JournalError<E> {
 
 /// A record that is in flash, with the newest of its forgetting states.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Kept<const ID: usize, const TEXT: usize, const REFS: usize> {
+pub struct JournalEntry<const ID: usize, const TEXT: usize, const REFS: usize> {
     /// Its number in the ring.
     pub number: Number,
     /// The record.
@@ -155,9 +155,9 @@ impl<F: NorFlash, const ID: usize, const TEXT: usize, const REFS: usize, const B
     pub fn next(
         &mut self,
         after: Option<Number>,
-    ) -> Result<Option<Kept<ID, TEXT, REFS>>, JournalError<F::Error>> {
+    ) -> Result<Option<JournalEntry<ID, TEXT, REFS>>, JournalError<F::Error>> {
         let Some(number) = self.ring.number_after(after)? else { return Ok(None) };
-        Ok(Some(Kept { number, record: self.get(number)? }))
+        Ok(Some(JournalEntry { number, record: self.get(number)? }))
     }
 
     /// Returns the mark of the records that another machine has: it answered that they are durable there.
@@ -199,7 +199,7 @@ impl<F: NorFlash, const ID: usize, const TEXT: usize, const REFS: usize, const B
         loop {
             match self.next(after) {
                 Ok(None) => return Ok(next),
-                Ok(Some(Kept { number, record })) => {
+                Ok(Some(JournalEntry { number, record })) => {
                     let accessed = record.decay.and_then(|decay| decay.last_access);
                     for moment in [Some(record.created_at), accessed].into_iter().flatten() {
                         if let Moment::SinceBoot(uptime) = moment {

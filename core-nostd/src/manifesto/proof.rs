@@ -55,7 +55,7 @@ impl Proof {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Path {
     pub(super) leaf: Hash,
-    pub(super) beside: Vec<(Side, Hash)>,
+    pub(super) siblings: Vec<(Side, Hash)>,
 }
 
 /// Begins the data of a proof.
@@ -93,7 +93,7 @@ impl Path {
         };
         let mut map = Map::new();
         map.insert("leafHash", hex(&self.leaf));
-        map.insert("siblings", self.beside.iter().map(sibling).collect::<Value>());
+        map.insert("siblings", self.siblings.iter().map(sibling).collect::<Value>());
         Value::Object(map)
     }
 
@@ -113,8 +113,8 @@ impl Path {
             };
             Some((side, bytes(map, "hash")?))
         };
-        let beside = siblings.iter().map(sibling).collect::<Option<_>>()?;
-        Some(Self { leaf: bytes(map, "leafHash")?, beside })
+        let siblings = siblings.iter().map(sibling).collect::<Option<_>>()?;
+        Some(Self { leaf: bytes(map, "leafHash")?, siblings })
     }
 }
 

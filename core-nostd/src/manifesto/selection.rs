@@ -61,15 +61,15 @@ impl Default for Constraints {
 }
 
 impl SelectionRequest {
-    /// Reads a request. Members of `beside` may stand in it as well.
+    /// Reads a request. Members of `more` may stand in it as well.
     ///
     /// # Errors
     /// The faults, the first hundred or so.
-    pub fn from_value(value: &Value, beside: &[&str]) -> Result<Self, Vec<Fault>> {
+    pub fn from_value(value: &Value, more: &[&str]) -> Result<Self, Vec<Fault>> {
         let mut faults = Vec::new();
         let known = ["query", "atWorldId", "selector", "constraints"];
         let mut read = Read { value, pointer: "", faults: &mut faults };
-        read.only(&[&known[..], beside].concat());
+        read.only(&[&known[..], more].concat());
         let query = read.text("query");
         let at_world_id = read.text("atWorldId");
         if !at_world_id.is_empty() && !is_world_id(&at_world_id) {

@@ -157,7 +157,7 @@ fn check_merkle(proof: &Proof) -> Result<(), VerifyFault> {
         let expected = "a `leafHash`, and at most 64 `siblings` with `hash` and `position`";
         let path = Path::from_value(path);
         let path = path.ok_or_else(|| VerifyFault::at("/proof/pathProof", expected))?;
-        same(climb(path.leaf, path.beside), computed, "/proof/pathProof")?;
+        same(climb(path.leaf, path.siblings), computed, "/proof/pathProof")?;
     }
     same(digits(map, "expectedRoot")?, computed, "/proof/expectedRoot")
 }

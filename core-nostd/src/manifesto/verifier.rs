@@ -178,10 +178,10 @@ impl<'k> Verifier<'k> {
         let mut map = begin("sha-256", world.id());
         let stated = compare(&mut map, ["computedRoot", "expectedRoot"], world, "merkleRoot");
         if let Some(member) = self.member {
-            let Some((leaf, beside)) = world.path(member) else {
+            let Some((leaf, siblings)) = world.path(member) else {
                 return ProveResult::failed(None, format!("the World has no member {member:?}"));
             };
-            map.insert("pathProof", Path { leaf, beside }.to_value());
+            map.insert("pathProof", Path { leaf, siblings }.to_value());
         }
         anchored(Method::Merkle, map, stated)
     }

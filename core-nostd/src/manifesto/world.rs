@@ -173,8 +173,8 @@ impl World {
         let (index, count) = (at as u64, self.members.len() as u64);
         let mut tree = Tree::with_path_of(index);
         self.members.iter().for_each(|member| tree.push(member.entry.as_bytes()));
-        let beside = tree.finish().1?;
-        Some((leaf(self.members[at].entry.as_bytes()), sides(index, count).zip(beside).collect()))
+        let siblings = tree.finish().1?;
+        Some((leaf(self.members[at].entry.as_bytes()), sides(index, count).zip(siblings).collect()))
     }
 
     /// Returns what the World states in `metadata` under this name, unless it is `null`.

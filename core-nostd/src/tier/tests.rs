@@ -80,7 +80,7 @@ fn reasons_explain_themselves() {
 }
 
 #[test]
-fn settled_by_hand() {
+fn current_tier_by_hand() {
     let policy = TierPolicy::default();
     let table = [
         // (stored, hours in the store, accessed, inputs) -> tier
@@ -168,7 +168,7 @@ proptest! {
     }
 
     #[test]
-    fn settled_is_where_the_steps_end(
+    fn the_current_tier_is_where_the_steps_end(
         start in prop::sample::select(&Tier::ALL[..]),
         hours in any_number(),
         accessed in any::<bool>(),

@@ -13,13 +13,13 @@
 
 #![warn(unreachable_pub)]
 
+mod active_tokens;
 mod bearer;
 mod clock;
 mod expiry;
 mod file;
 mod grant;
 mod jwt;
-mod known;
 mod secret;
 #[cfg(test)]
 mod tests;
@@ -32,13 +32,13 @@ use omir_core::value::{Map, Value};
 use omird_router::{Caller, Refusal, Scope, Scopes, Unauthenticated};
 use parking_lot::RwLock;
 
+use self::active_tokens::{ActiveTokens, Bearer};
 pub use self::bearer::{ENOUGH_OF_CREDENTIAL, LONGEST_TOKEN, bearer};
 pub use self::clock::{Clock, NO_EARLIER};
 pub use self::expiry::expiry;
 pub use self::file::{LOCAL, Record, TokenError, TokenStore, Unreadable, parse as parse_tokens};
 pub use self::grant::{Grant, InvalidGrant, is_name};
 pub use self::jwt::{InvalidKey, JwtKey, JwtSettings};
-use self::known::{Bearer, Known};
 pub use self::secret::{PREFIX, Secret};
 
 /// Random bytes for a new token.
@@ -71,7 +71,7 @@ struct Inner {
 
 /// The tokens of a data folder, and what new ones are made with.
 struct Issuer {
-    known: Known,
+    known: ActiveTokens,
     clock: Box<dyn Clock>,
     random: Random,
 }
@@ -101,7 +101,7 @@ impl Access {
             }
             made => made?,
         }
-        let known = Known::of(store, scopes.into(), &*clock);
+        let known = ActiveTokens::of(store, scopes.into(), &*clock);
         Ok(Self::new(settings, scopes, Some(Issuer { known, clock, random })))
     }
 

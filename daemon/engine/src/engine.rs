@@ -99,7 +99,7 @@ impl Engine {
     }
 
     /// Adds a member to `status`. It is left out while `section` returns `None`.
-    pub fn tell_of(&self, name: &'static str, section: Section) {
+    pub fn add_status_section(&self, name: &'static str, section: Section) {
         let mut sections = self.inner.sections.lock();
         sections.push((name, section));
     }

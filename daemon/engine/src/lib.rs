@@ -52,24 +52,21 @@ pub use crate::open::Parts;
 pub use crate::ingest::import_rule::{Merged, Precedence};
 pub use crate::ingest::importing::{ImportPermit, NotAdmitted};
 pub use crate::ingest::precondition::Precondition;
-pub use crate::ingest::request::{Encoding, IngestContext, Prepared, decode};
+pub use crate::ingest::request::{Encoding, Prepared, decode};
 pub use crate::write::command::{Change, Effect, Event, Receipt, Reply, Stored};
-pub use crate::write::events::{Events, Following, Listening};
-pub use crate::write::rebase::{
-    CAUSE as REBASE_CAUSE, MAX_STEPS as MAX_REBASE_STEPS, Rebase, Step as RebaseStep,
-};
+pub use crate::write::events::{EventQueue, Events, Listening};
+pub use crate::write::rebase::{CAUSE as REBASE_CAUSE, Rebase, Step as RebaseStep};
 
 // Questions and answers.
-pub use crate::index::catalog::Catalog;
 pub use crate::index::scores::ScorePart;
 pub use crate::index::text::Correction;
 pub use crate::index::vectors::Fusion;
-pub use crate::question::{Phrase, Question, TooLong};
+pub use crate::question::{Question, TooLong};
 pub use crate::read::backup::MAX_PIECE;
 pub use crate::read::export::{Cursor, Export, LeftOut, Selection, decode_stored};
 pub use crate::read::get::{Lookup, Unread};
-pub use crate::read::hits::{Hit, Parts as ScoreParts, Recall};
-pub use crate::read::reading::{CursorCache, KEPT as READINGS_KEPT, Reading, Wanted};
+pub use crate::read::hits::{Hit, Recall};
+pub use crate::read::reading::{CursorCache, KEPT as READINGS_KEPT, Reading, ReadingStart};
 pub use crate::recall::frames::Frames;
 pub use crate::recall::query::{
     DEFAULT_FRAME, MAX_LIMIT, Moment, Order, Query, QueryVector, Snapshot, Span,
@@ -77,7 +74,7 @@ pub use crate::recall::query::{
 pub use crate::recall::tally::{Asks, CountBy};
 
 // Work that nobody asked for.
-pub use crate::upkeep::sweep::{PAUSE as SWEEP_PAUSE, SweepReport};
+pub use crate::upkeep::sweep::SweepReport;
 pub use crate::write::orders::{Compaction, CompactionScope, Task};
 
 // Settings and clocks.

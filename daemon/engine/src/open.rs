@@ -34,7 +34,7 @@ use crate::upkeep::sweep;
 use crate::write::events::Events;
 use crate::write::orders::{Closed, SealOrder};
 use crate::write::publisher::publish_in_background;
-use crate::write::writer::{OpenLog, Touches, Writer};
+use crate::write::writer::{OpenLog, PendingTouches, Writer};
 
 /// Most segments open at once, besides one for each thread that reads: a few of the 1024
 /// descriptors that a process usually gets.
@@ -151,7 +151,7 @@ impl Engine {
                 is_to_close: false,
             },
             next_seq: start.next_seq,
-            touches: Touches {
+            touches: PendingTouches {
                 records: HashMap::new(),
                 bonds: HashSet::new(),
                 last_flush: Instant::now(),

@@ -10,6 +10,12 @@ use std::time::Duration;
 use omir_core::instant::Timestamp;
 use omird_store::{Damage, DeviceKey};
 
+pub use crate::index::catalog::Catalog;
+pub use crate::ingest::request::IngestContext;
+pub use crate::question::Phrase;
+pub use crate::upkeep::sweep::PAUSE as SWEEP_PAUSE;
+pub use crate::write::rebase::MAX_STEPS as MAX_REBASE_STEPS;
+
 use crate::card::quota::QuotaUsage;
 use crate::disk::Folder;
 use crate::settings::Settings;

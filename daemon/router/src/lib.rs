@@ -242,7 +242,7 @@ impl Router {
 
     /// Writes the audit line of a request that was answered without asking the protocol, for it told nothing that anybody
     /// must be let in for.
-    pub fn told(&self, caller: &Caller, method: &'static Method, bytes: usize) {
+    pub fn audit_answered(&self, caller: &Caller, method: &'static Method, bytes: usize) {
         Admitted::new(self.clone(), caller.clone(), method, bytes).done();
     }
 

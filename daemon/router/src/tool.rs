@@ -53,15 +53,15 @@ pub trait Toolbox: Send + Sync {
         tool: &'static Tool,
         admitted: Admitted,
         arguments: &Map,
-        watch: &dyn Watch,
+        observer: &dyn CallObserver,
     ) -> Result<Map, Error>;
 
     /// Words a refusal of the router.
     fn worded(&self, refusal: Refusal) -> Error;
 }
 
-/// The eyes of whoever waits for a call.
-pub trait Watch: Sync {
+/// Watches a call for whoever waits for it: tells the work if it is still wanted, and takes note of its progress.
+pub trait CallObserver: Sync {
     /// Returns true while somebody waits.
     fn is_wanted(&self) -> bool;
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde::Deserialize;
 
 use super::quantity;
-use crate::service::Mode;
+use crate::zenoh::Mode;
 
 /// `omird.toml`.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]

@@ -6,7 +6,7 @@ use std::fmt;
 use toml::{Table, Value};
 
 use super::{Config, Invalid};
-use crate::service::largest_message;
+use crate::zenoh::largest_message;
 
 /// The keys that take hold at once: what they say is read where it is used. Whoever adds a key decides whether it is
 /// one; each that is not here waits for a restart.

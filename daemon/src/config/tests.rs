@@ -1,5 +1,5 @@
 use super::*;
-use crate::service::{DEFAULT_LISTEN, DEFAULT_ROUTER, Mode};
+use crate::zenoh::{DEFAULT_LISTEN, DEFAULT_ROUTER, Mode};
 
 fn host() -> Host {
     Host { name: Some("rover 7!\n".into()), home: Some("/home/r".into()), ..Host::default() }

@@ -2,8 +2,8 @@
 //!
 //! Each client has a queue of its own. One that is too slow for it misses some, is told so, and holds up nobody.
 
-pub(super) mod socket;
 pub(super) mod stream;
+pub(super) mod websocket;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,10 +15,10 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio::time::Instant;
 
 use super::Context;
-use super::answer::Refused;
-use super::caller::{Asker, identify, nobody};
+use super::caller::{CallerCredentials, identify, nobody};
 use super::exchanges::sent;
 use super::omir::query_parameters;
+use super::refused::Refused;
 use crate::engine::{Code, Error};
 use crate::protocols::akashik::{EVENTS, Listening, NoListener, Push};
 use crate::router::{Admitted, Caller, Denial, Denied, Incoming, Message};
@@ -86,7 +86,7 @@ async fn agent(
     Message::check_parameters(&EVENTS, &parameters).map_err(|error| (400, error))?;
     let named = parameters.into_iter().next().map(|(_, value)| value);
     // The log may have to be added up first.
-    let slot = context.work.slot().map_err(|error| (503, error))?;
+    let slot = context.capacity.slot().map_err(|error| (503, error))?;
     let (akashik, caller) = (context.protocols.akashik.clone(), caller.clone());
     let found = slot.work(move || akashik.listener(&caller, named.as_deref())).await;
     let refused = |why: NoListener| (403, Error::new(Code::Unauthorized, why.to_string()));
@@ -96,7 +96,7 @@ async fn agent(
 /// The notifications of one client.
 struct Notifications {
     context: Arc<Context>,
-    asker: Asker,
+    credentials: CallerCredentials,
     waiting: mpsc::Receiver<Push>,
     missed: Arc<AtomicBool>,
     /// The time of the next sign of life, however often the wait for it is given up.
@@ -138,7 +138,7 @@ impl Notifications {
         });
         Self {
             context: context.clone(),
-            asker: Asker::of(parts),
+            credentials: CallerCredentials::of(parts),
             waiting,
             missed,
             beat: Instant::now() + HEARTBEAT,
@@ -165,7 +165,7 @@ impl Notifications {
         };
         self.beat = Instant::now() + HEARTBEAT;
         // A token that was revoked is in force no longer, here too.
-        match self.asker.check(&self.context, &EVENTS) {
+        match self.credentials.check(&self.context, &EVENTS) {
             Ok(()) => next,
             Err(_) => Next::Revoked,
         }

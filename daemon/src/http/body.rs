@@ -10,10 +10,10 @@ use omir_core::reference::Ref;
 use tokio::time::{Instant, timeout_at};
 
 use super::Context;
-use super::answer::Refused;
+use super::refused::Refused;
+use crate::capacity::{Capacity, Room};
 use crate::engine::{Code, Error, NotAdmitted};
 use crate::router::{Caller, Incoming, Method};
-use crate::work::{Room, Work};
 
 /// Time for a body of no length; and for each [`PACE`] bytes a second more.
 const TIME: Duration = Duration::from_secs(30);
@@ -78,7 +78,7 @@ impl UnreadRequest<'_> {
         let incoming = Incoming { bytes, ..Incoming::default() };
         let checked = context.protocols.router.check(self.caller, self.method, incoming);
         let read = match checked {
-            Ok(()) => read(&context.work, headers, body, most).await,
+            Ok(()) => read(&context.capacity, headers, body, most).await,
             Err(refusal) => Err(refusal.into()),
         };
         read.inspect_err(|refused| self.refuse(context, bytes, refused.error.code))
@@ -101,7 +101,7 @@ pub(crate) fn stated_length(headers: &HeaderMap) -> Option<usize> {
 /// # Errors
 /// 413, 408, 400, or `BUSY`.
 pub(super) async fn read(
-    work: &Work,
+    capacity: &Capacity,
     headers: &HeaderMap,
     mut body: Body,
     most: Most,
@@ -115,7 +115,7 @@ pub(super) async fn read(
         None => most.bytes.min(64 << 10),
     };
     let refuse = |status, message: &str| Refused::new(status, Code::InvalidQuery, message);
-    let mut room = work.room_for_body(expected)?;
+    let mut room = capacity.room_for_body(expected)?;
     let began = Instant::now();
     let mut bytes = Vec::with_capacity(stated.unwrap_or(0));
     loop {
@@ -141,7 +141,7 @@ pub(super) async fn read(
             // Over HTTP/2 a body may come without a length.
             drop(room);
             expected = most.bytes;
-            room = work.room_for_body(expected)?;
+            room = capacity.room_for_body(expected)?;
         }
         bytes.extend_from_slice(&data);
     }

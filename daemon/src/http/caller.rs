@@ -7,9 +7,9 @@ use omir_core::reference::Ref;
 use omird_access::bearer;
 
 use super::Context;
-use super::answer::Refused;
 use super::body;
 use super::connection::Arrival;
+use super::refused::Refused;
 use crate::router::{Caller, Incoming, Method, Refusal, Unauthenticated, worded_for};
 
 /// The way in that only the owner can open.
@@ -58,22 +58,22 @@ pub(crate) fn identify(context: &Context, parts: &Parts) -> Result<Caller, Refus
 }
 
 /// The one who asks for an answer in many parts: a token that is revoked meanwhile is in force no longer for the rest.
-pub(crate) struct Asker(Box<Parts>);
+pub(crate) struct CallerCredentials(Box<Parts>);
 
-impl Asker {
+impl CallerCredentials {
     /// Copies what tells who asks. The rest of the request is not kept for as long as the answer takes, nor are the 8 kB that it
     /// was read into: each header is a part of them.
     pub(crate) fn of(parts: &Parts) -> Self {
-        let (mut asker, ()) = hyper::Request::new(()).into_parts();
+        let (mut credentials, ()) = hyper::Request::new(()).into_parts();
         for value in parts.headers.get_all(AUTHORIZATION) {
             if let Ok(value) = HeaderValue::from_bytes(value.as_bytes()) {
-                asker.headers.append(AUTHORIZATION, value);
+                credentials.headers.append(AUTHORIZATION, value);
             }
         }
         if let Some(arrival) = parts.extensions.get::<Arrival>() {
-            asker.extensions.insert(arrival.clone());
+            credentials.extensions.insert(arrival.clone());
         }
-        Self(Box::new(asker))
+        Self(Box::new(credentials))
     }
 
     /// Decides once more about a method that only reads. Nothing is counted.

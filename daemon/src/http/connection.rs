@@ -18,10 +18,10 @@ use tokio::time::Instant;
 use tokio_rustls::TlsAcceptor;
 use tokio_util::task::TaskTracker;
 
+use super::guarded_body::{self, DeliveryGuard};
 use super::pace::Paced;
-use super::taken::{self, Holds};
 use super::tls::Tls;
-use super::{Context, exchange, routes};
+use super::{Context, request, routes};
 
 /// Time for the header of a request, and for which a connection without a request is kept.
 const HEAD: Duration = Duration::from_secs(30);
@@ -182,10 +182,12 @@ impl Server {
             let under_way = seen.begin();
             let (context, router, arrival) = (context.clone(), router.clone(), arrival.clone());
             async move {
-                let answer = exchange::answer(&context, router, arrival, request);
+                let answer = request::answer(&context, router, arrival, request);
                 let response = Box::pin(answer).await;
                 // Until its body is sent.
-                Ok::<_, std::convert::Infallible>(response.map(|body| taken::held(body, under_way)))
+                Ok::<_, std::convert::Infallible>(
+                    response.map(|body| guarded_body::guarded(body, under_way)),
+                )
             }
         });
         let builder = builder();
@@ -205,7 +207,7 @@ impl Server {
                     is_ending = true;
                 }
                 over = activity.over(HEAD) => {
-                    if is_ending || over == Over::Stalled {
+                    if is_ending || over == CloseReason::Stalled {
                         tracing::debug!(?over, "a connection is given up");
                         return;
                     }
@@ -242,7 +244,7 @@ fn builder() -> Builder<TokioExecutor> {
 
 /// The reason to end a connection.
 #[derive(Debug, PartialEq, Eq)]
-enum Over {
+enum CloseReason {
     /// There is no request.
     Idle,
     /// A client takes nothing of an answer. Over HTTP/2 the connection itself may look well: it takes other answers.
@@ -272,16 +274,16 @@ impl Activity {
     }
 
     /// Waits until there was no request for so long, or a client took nothing of an answer from one look to the next.
-    async fn over(&self, patience: Duration) -> Over {
+    async fn over(&self, patience: Duration) -> CloseReason {
         loop {
             let began = self.began.load(Ordering::Relaxed);
             tokio::time::sleep_until(Instant::now() + patience).await;
             if self.has_stalled() {
-                return Over::Stalled;
+                return CloseReason::Stalled;
             }
             let is_idle = self.under_way.load(Ordering::Relaxed) == 0;
             if is_idle && self.began.load(Ordering::Relaxed) == began {
-                return Over::Idle;
+                return CloseReason::Idle;
             }
         }
     }
@@ -318,7 +320,7 @@ impl UnderWay {
     }
 }
 
-impl Holds for UnderWay {
+impl DeliveryGuard for UnderWay {
     fn handed(&self) {
         self.handed.fetch_add(1, Ordering::Relaxed);
     }

@@ -14,19 +14,19 @@ use hyper::http::request::Parts;
 use hyper::{HeaderMap, StatusCode};
 
 use super::Context;
-use super::answer::{Refused, content_type, in_seconds};
 use super::body::{self, Most, Read};
 use super::caller::{identify, nobody};
-use super::exchange::NOT_TAKEN;
+use super::guarded_body::guarded;
 use super::negotiate;
 use super::omir::query_parameters;
-use super::taken::held;
+use super::refused::{Refused, content_type, in_seconds};
+use super::request::NOT_TAKEN;
+use crate::capacity::Room;
 use crate::engine::{Code, Encoding, Error, unanswered};
 use crate::router::{
     Admitted, Caller, Denial, Denied, Effect, Exchange, Incoming, Message, Method, Payload,
     Response, Scope,
 };
-use crate::work::Room;
 
 /// The name that a client gives its request, and that of the conversation which the request is part of.
 const REQUEST_ID: &str = "x-request-id";
@@ -100,7 +100,7 @@ async fn serve(
         Ok(answer) => answer,
         Err(denied) => exchange.refuse(&denied),
     };
-    let room = match context.work.room_for_answer(answer.body.len()).await {
+    let room = match context.capacity.room_for_answer(answer.body.len()).await {
         Ok(room) => Some(room),
         // A change is made: that is told in any case.
         Err(_) if method.effect != Effect::Reads || answer.is_error() => None,
@@ -143,7 +143,7 @@ impl RequestHead<'_> {
             Err(refused) => return Err(self.turned_down(&caller, admitted, refused)),
         };
         admitted.came_in(bytes.len());
-        let slot = match context.work.slot() {
+        let slot = match context.capacity.slot() {
             Ok(slot) => slot,
             Err(error) => return Err(self.turned_down(&caller, admitted, error.into())),
         };
@@ -201,7 +201,7 @@ impl RequestHead<'_> {
             }
             _ => Most { bytes: 0, limit: None },
         };
-        Ok((parameters, body::read(&self.context.work, &parts.headers, body, most).await?))
+        Ok((parameters, body::read(&self.context.capacity, &parts.headers, body, most).await?))
     }
 
     /// Ends a request that was admitted.
@@ -236,7 +236,7 @@ pub(super) fn sent(answer: Response, room: Option<Room>) -> HttpResponse {
     response.headers_mut().insert(CONTENT_LENGTH, length);
     let body = Body::from(body);
     *response.body_mut() = match room {
-        Some(room) => held(body, Arc::new(room)),
+        Some(room) => guarded(body, Arc::new(room)),
         None => body,
     };
     response

@@ -15,8 +15,8 @@ use hyper::http::uri::Authority;
 use hyper::{HeaderMap, Method, StatusCode};
 
 use super::Settings;
-use super::answer::Refused;
 use super::connection::Arrival;
+use super::refused::Refused;
 use crate::engine::Code;
 
 /// Paths that have nothing to protect: pages of other sites may lead there.

@@ -13,7 +13,7 @@ use omir_core::json;
 use omir_core::value::{Map, Value};
 use tokio::sync::Mutex;
 
-use super::answer::content_type;
+use super::refused::content_type;
 use crate::engine::{CardState, Encoding};
 use crate::liveness::Liveness;
 

@@ -11,7 +11,7 @@ use tokio::net::{TcpListener, TcpSocket, UnixListener, UnixSocket};
 
 use super::settings::{DEFAULT_LISTEN, Listen};
 use super::tls::TlsError;
-use crate::socket::{Address, NAME};
+use crate::unix_socket::{Address, NAME};
 
 /// Connections that the kernel keeps until they are accepted.
 const BACKLOG: u32 = 1024;

@@ -22,12 +22,12 @@ use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, Stream
 use tokio_util::sync::CancellationToken;
 
 use super::Context;
-use super::answer::Refused;
 use super::body::{self, Most, UnreadRequest};
 use super::caller::ask_who;
+use super::guarded_body::guarded;
+use super::monitoring::MCP;
 use super::negotiate::expect_json;
-use super::operations::MCP;
-use super::taken::held;
+use super::refused::Refused;
 use crate::engine::{Code, Error};
 use crate::mcp::{Decided, Mcp};
 use crate::router::{Caller, Incoming};
@@ -45,7 +45,7 @@ type Service = StreamableHttpService<Mcp, NeverSessionManager>;
 
 /// Returns the route.
 pub(super) fn route(context: &Arc<Context>) -> Router<Arc<Context>> {
-    let server = Mcp::new(&context.protocols, &context.work);
+    let server = Mcp::new(&context.protocols, &context.capacity);
     // Host and Origin are decided for all paths, before. A stop ends no call: what is under way finishes.
     let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(false)
@@ -105,10 +105,10 @@ async fn serve(
     // An answer in one piece; a stream of progress is made as it is taken.
     let length = response.body().size_hint().exact().unwrap_or(0);
     let room = Arc::new(room);
-    match context.work.room_for_answer(usize::try_from(length).unwrap_or(usize::MAX)).await {
-        Ok(answer) => Ok(response.map(|body| held(held(body, room), Arc::new(answer)))),
+    match context.capacity.room_for_answer(usize::try_from(length).unwrap_or(usize::MAX)).await {
+        Ok(answer) => Ok(response.map(|body| guarded(guarded(body, room), Arc::new(answer)))),
         // It may be of a change, which is made.
-        Err(_) if length <= LONGEST_RECEIPT => Ok(response.map(|body| held(body, room))),
+        Err(_) if length <= LONGEST_RECEIPT => Ok(response.map(|body| guarded(body, room))),
         Err(error) => Err(error.into()),
     }
 }

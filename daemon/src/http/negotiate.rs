@@ -4,7 +4,7 @@
 use hyper::header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE, HeaderName, IF_MATCH, IF_NONE_MATCH};
 use hyper::{HeaderMap, StatusCode};
 
-use super::answer::Refused;
+use super::refused::Refused;
 use crate::engine::{Code, Encoding};
 
 /// Returns the encoding that a client would rather have. One that takes neither gets JSON, which says so.

@@ -19,17 +19,17 @@ use omir_core::reference::Ref;
 use omir_core::value::Value;
 use percent_encoding::percent_decode_str;
 
-use super::answer::{Refused, content_type};
 use super::body::{self, Most, UnreadRequest};
 use super::caller::ask_who;
-use super::taken::held;
+use super::guarded_body::guarded;
+use super::refused::{Refused, content_type};
 use super::{Context, negotiate};
+use crate::capacity::{Room, Slot};
 use crate::engine::{Code, Encoding, Error, RequestLimits, decode, unanswered};
 use crate::protocols::omir::{
     Encoded, Named, Params, Payload, add_parameter, add_parameters, is_handed_over, method,
 };
 use crate::router::{self, Admitted, Caller, Incoming, Method};
-use crate::work::{Room, Slot};
 
 /// Bodies up to this size are decoded on a thread that moves bytes; larger ones would hold up others.
 const INLINE_BYTES: usize = 64 << 10;
@@ -78,8 +78,8 @@ async fn sent(context: &Context, row: &Method, encoded: Encoded) -> Result<Respo
         Some(encoding) => content_type(encoding),
         None => HeaderValue::from_static("application/octet-stream"),
     };
-    let body = match context.work.room_for_answer(bytes.len()).await {
-        Ok(room) => held(Body::from(bytes), Arc::new(room)),
+    let body = match context.capacity.room_for_answer(bytes.len()).await {
+        Ok(room) => guarded(Body::from(bytes), Arc::new(room)),
         // A change is made: that is told in any case.
         Err(_) if row.effect != router::Effect::Reads && encoding.is_some() => Body::from(bytes),
         Err(error) => return Err(error.into()),
@@ -120,7 +120,7 @@ async fn admit(
     let most = most_bytes(context, row, merges);
     let body::Read { bytes, room } = asked.read(context, &parts.headers, body, most).await?;
     // What waits has a slot before it is taken on: a client that is told BUSY has begun nothing.
-    let slot = context.work.slot().map_err(|error| refuse(bytes.len(), error))?;
+    let slot = context.capacity.slot().map_err(|error| refuse(bytes.len(), error))?;
     let size = bytes.len();
     let incoming = Incoming { bytes: size, merges, ..Incoming::default() };
     let admitted = context.protocols.router.admit(&caller, row, incoming)?;
@@ -137,7 +137,7 @@ async fn admit(
         Err(refused) => Err(refused),
         Ok(content) if size <= INLINE_BYTES => read(content).map_err(Refused::from),
         Ok(content) => {
-            let read = context.work.go_on(move || read(content)).await;
+            let read = context.capacity.go_on(move || read(content)).await;
             read.and_then(|read| read).map_err(Refused::from)
         }
     };

@@ -1,6 +1,6 @@
 //! The routes of all protocols, in one place: whoever brings a protocol over HTTP merges its routes here.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 use axum::Router;
@@ -9,25 +9,32 @@ use axum::routing::{MethodFilter, MethodRouter, get, on};
 use hyper::StatusCode;
 
 use super::Context;
-use super::answer::Refused;
 use super::endpoints::{Endpoint, Serves, endpoints};
 use super::omir::{self, clock, events, memory};
-use super::{akashik, exchanges, operations, tokens};
+use super::refused::Refused;
+use super::{akashik, exchanges, monitoring, tokens};
 use crate::engine::Code;
 
-/// What `/` says.
-const PATHS: &str = "omird: /omir/v1/<operation> /omir/v1/memory/<Type>/<id> /omir/v1/events /health/live /health/ready \
-                     /metrics /openapi.json /mcp /access/v1/tokens /api/v0/record /api/v0/hints \
-                     /manifesto/v1/select /compass/v1/jsonrpc /akashik/v1/field/status\n";
+/// The paths that the table does not have, and that of all operations of OMIR.
+const OTHERS: [&str; 2] = ["/mcp", "/omir/v1/{operation}"];
 
 /// Returns all routes. A handler that needs to know who asks calls [`ask_who`](super::caller::ask_who).
 pub(super) fn routes(context: Arc<Context>) -> Router {
+    let page = page();
     Router::new()
-        .route("/", get(async || PATHS))
+        .route("/", get(async || page))
         .merge(super::mcp::route(&context))
         .merge(of_table())
         .fallback(nothing_there)
         .with_state(context)
+}
+
+/// Returns the page at `/`: each path on a line.
+fn page() -> String {
+    let table = endpoints().into_iter().filter(|one| !matches!(one.serves, Serves::Operation(_)));
+    let paths: BTreeSet<String> =
+        table.map(|one| one.path).chain(OTHERS.map(str::to_owned)).collect();
+    paths.into_iter().fold("omird\n".to_owned(), |page, path| page + &path + "\n")
 }
 
 /// The routes of the table of paths, which `/openapi.json` is made of as well.
@@ -54,16 +61,16 @@ fn served(way: MethodFilter, serves: Serves) -> MethodRouter<Arc<Context>> {
         Serves::Forget => on(way, memory::forget),
         Serves::Events => on(way, events::stream),
         Serves::Notifications => on(way, akashik::stream::listen),
-        Serves::NotificationSocket => on(way, akashik::socket::listen),
+        Serves::NotificationSocket => on(way, akashik::websocket::listen),
         Serves::Clock => on(way, clock::set),
         Serves::Tokens => on(way, tokens::list),
         Serves::AddToken => on(way, tokens::add),
         Serves::RevokeToken => on(way, tokens::revoke),
         Serves::Exchange(method) => exchanges::served(way, method),
-        Serves::Live => on(way, operations::live),
-        Serves::Ready => on(way, operations::ready),
-        Serves::Metrics => on(way, operations::metrics),
-        Serves::Document => on(way, operations::document),
+        Serves::Live => on(way, monitoring::live),
+        Serves::Ready => on(way, monitoring::ready),
+        Serves::Metrics => on(way, monitoring::metrics),
+        Serves::Document => on(way, monitoring::document),
     }
 }
 
@@ -73,4 +80,20 @@ async fn nothing_there() -> impl IntoResponse {
         Code::NotFound,
         "there is nothing at this path; `/` names those there are",
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_names_each_path_once() {
+        let page = page();
+        let lines: Vec<&str> = page.lines().collect();
+        for path in ["/mcp", "/omir/v1/{operation}", "/omir/v1/memory/{type}/{id}", "/health/live"]
+        {
+            assert_eq!(lines.iter().filter(|line| **line == path).count(), 1, "{path} in {page}");
+        }
+        assert!(!lines.contains(&"/omir/v1/recall"), "{page}");
+    }
 }

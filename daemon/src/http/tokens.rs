@@ -9,9 +9,9 @@ use axum::response::{IntoResponse, Response};
 use hyper::header::{CONTENT_TYPE, LOCATION};
 use hyper::{Request, StatusCode};
 
-use super::answer::{Refused, content_type};
 use super::body::{self, Most, UnreadRequest};
 use super::caller::ask_who;
+use super::refused::{Refused, content_type};
 use super::{Context, negotiate};
 use crate::engine::{Code, Encoding, Error, RequestLimits, decode};
 use crate::protocols::Protocols;
@@ -79,7 +79,7 @@ async fn ask(
 ) -> Result<Response, Refused> {
     let incoming = Incoming { bytes, ..Incoming::default() };
     let protocols = context.protocols.clone();
-    let slot = context.work.slot_at_the_disk().inspect_err(|error| {
+    let slot = context.capacity.slot_at_the_disk().inspect_err(|error| {
         protocols.router.refuse(caller, method, bytes, error.code);
     })?;
     let admitted = protocols.router.admit(caller, method, incoming)?;

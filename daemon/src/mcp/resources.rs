@@ -60,7 +60,7 @@ impl Mcp {
             Target::Memory(_) => &GET,
         };
         let router = &self.0.protocols.router;
-        let slot = self.0.work.slot().map_err(|error| {
+        let slot = self.0.capacity.slot().map_err(|error| {
             router.refuse(caller, row, 0, error.code);
             refused(&error)
         })?;

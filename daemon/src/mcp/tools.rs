@@ -83,7 +83,7 @@ impl Mcp {
             }
         };
         let progress = Progress::of(context, self.0.beat);
-        let slot = match self.0.work.slot_at_the_disk() {
+        let slot = match self.0.capacity.slot_at_the_disk() {
             Ok(slot) => slot,
             Err(error) => {
                 admitted.failed(error.code);
@@ -91,8 +91,8 @@ impl Mcp {
             }
         };
         let waiting = Waiting::new();
-        let watch = waiting.watch();
-        let work = slot.work(move || toolbox.call(tool, admitted, &arguments, &watch));
+        let observer = waiting.observer();
+        let work = slot.work(move || toolbox.call(tool, admitted, &arguments, &observer));
         match progress.until_done(work, &waiting).await {
             None => Err(cancelled()),
             Some(Ok(Ok(result))) => Ok(CallToolResult::structured(value(result))),

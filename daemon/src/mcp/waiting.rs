@@ -11,7 +11,7 @@ use rmcp::service::{Peer, RequestContext};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::router::tool::Watch;
+use crate::router::tool::CallObserver;
 
 /// What the work and whoever waits for it know of each other.
 #[derive(Debug, Default)]
@@ -30,9 +30,9 @@ impl Waiting {
         Self(Arc::default())
     }
 
-    /// What the work sees.
-    pub(super) fn watch(&self) -> Seen {
-        Seen(self.0.clone())
+    /// Returns what the work is given.
+    pub(super) fn observer(&self) -> Observer {
+        Observer(self.0.clone())
     }
 }
 
@@ -42,11 +42,11 @@ impl Drop for Waiting {
     }
 }
 
-/// The eyes of the work.
+/// Tells the work if it is still wanted, and takes note of how far it is.
 #[derive(Debug)]
-pub(super) struct Seen(Arc<State>);
+pub(super) struct Observer(Arc<State>);
 
-impl Watch for Seen {
+impl CallObserver for Observer {
     fn is_wanted(&self) -> bool {
         !self.0.is_given_up.load(Ordering::Relaxed)
     }

@@ -7,7 +7,7 @@ use clap::Parser;
 use super::memory_folder;
 use crate::config::reload::Running;
 use crate::config::{self, Config, Host, Invalid, Origin};
-use crate::service::Mode;
+use crate::zenoh::Mode;
 
 /// Memory daemon for robots: keeps what a robot saw, did and learned through power cuts, and
 /// recalls it by place, time and words over Zenoh, HTTP, ROS 2 and serial lines.

@@ -5,7 +5,7 @@ use std::io;
 use std::path::PathBuf;
 
 use super::data_folder::FolderError;
-use crate::service::StartError;
+use crate::zenoh::StartError;
 
 /// An error that ends the program.
 #[derive(Debug)]

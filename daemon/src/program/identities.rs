@@ -9,7 +9,7 @@ use super::random;
 use crate::config::Config;
 use crate::engine::{Clock as _, ClockState, Engine, Source, SystemClock};
 use crate::protocols::Protocols;
-use crate::service::{Keys, Network, rules};
+use crate::zenoh::{Keys, Network, rules};
 
 /// Opens the identities.
 pub(super) fn open(config: &Config, engine: &Engine) -> io::Result<Access> {
@@ -26,7 +26,7 @@ pub(super) fn open(config: &Config, engine: &Engine) -> io::Result<Access> {
         );
     }
     let shown = access.clone();
-    engine.tell_of("access", Box::new(move || Some(shown.status(&ways))));
+    engine.add_status_section("access", Box::new(move || Some(shown.status(&ways))));
     Ok(access)
 }
 

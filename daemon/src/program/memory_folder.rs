@@ -20,9 +20,9 @@ pub(super) fn path() -> PathBuf {
 
 /// Removes a folder when it is dropped.
 #[derive(Debug)]
-pub(super) struct Vanishing(pub(super) PathBuf);
+pub(super) struct RemovedOnDrop(pub(super) PathBuf);
 
-impl Drop for Vanishing {
+impl Drop for RemovedOnDrop {
     fn drop(&mut self) {
         if let Err(error) = std::fs::remove_dir_all(&self.0) {
             tracing::warn!(%error, "{} is left; remove it", self.0.display());

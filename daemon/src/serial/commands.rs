@@ -4,11 +4,11 @@ use std::sync::Weak;
 
 use crossbeam_channel::Sender;
 
-use super::share::Turn;
+use super::cpu_share::BudgetGuard;
 use super::spool::{MOST_PACKED, Spool};
 use crate::protocols::Protocols;
 use crate::protocols::omir::console::{Command, HELP, NotAppended, Terminal, error_line};
-use crate::protocols::omir::{Unwanted, Work};
+use crate::protocols::omir::{Cancelled, Pacer};
 use crate::router::{Caller, Incoming, worded};
 
 /// Output of a command.
@@ -40,7 +40,7 @@ pub struct Worker {
 
 impl Worker {
     /// Works on a command, on a thread of its own.
-    pub fn run(self, command: &Command, share: &mut Turn) {
+    pub fn run(self, command: &Command, share: &mut BudgetGuard) {
         let Self { protocols, caller, wanted, out } = self;
         let mut page = Page { wanted, out, share, file: Spool::new(MOST_PACKED) };
         // It waited for its share of time. If it was interrupted meanwhile, nobody wants its output.
@@ -62,11 +62,11 @@ impl Worker {
 struct Page<'a> {
     wanted: Weak<()>,
     out: Sender<Output>,
-    share: &'a mut Turn,
+    share: &'a mut BudgetGuard,
     file: Spool,
 }
 
-impl Work for Page<'_> {
+impl Pacer for Page<'_> {
     fn is_wanted(&self) -> bool {
         self.wanted.strong_count() > 0
     }
@@ -81,8 +81,8 @@ impl Work for Page<'_> {
 }
 
 impl Terminal for Page<'_> {
-    fn show(&mut self, text: String) -> Result<(), Unwanted> {
-        self.out.send(Output::Text(text)).map_err(|_| Unwanted)
+    fn show(&mut self, text: String) -> Result<(), Cancelled> {
+        self.out.send(Output::Text(text)).map_err(|_| Cancelled)
     }
 
     fn append(&mut self, text: &str) -> Result<(), NotAppended> {
@@ -90,9 +90,9 @@ impl Terminal for Page<'_> {
         self.file.push(text).map_err(full)
     }
 
-    fn send_file(&mut self, name: String, modified: u32) -> Result<(), Unwanted> {
+    fn send_file(&mut self, name: String, modified: u32) -> Result<(), Cancelled> {
         let spool = std::mem::replace(&mut self.file, Spool::new(MOST_PACKED));
-        self.out.send(Output::File { name, modified, spool }).map_err(|_| Unwanted)
+        self.out.send(Output::File { name, modified, spool }).map_err(|_| Cancelled)
     }
 }
 
@@ -101,7 +101,7 @@ mod tests {
     use crossbeam_channel::unbounded;
 
     use super::*;
-    use crate::serial::share::{Budget, Share};
+    use crate::serial::cpu_share::{Budget, Share};
     use crate::serial::testing::Bench;
 
     #[test]

@@ -7,8 +7,8 @@ use crossbeam_channel::{Receiver, TryRecvError, bounded};
 use omir_core::link::{XOFF, XON};
 
 use super::commands::{Output, Worker};
+use super::cpu_share::Budget;
 use super::editor::{Editor, MOST_BYTES, Typed};
-use super::share::Budget;
 use super::zmodem::{Ending, Transfer};
 use crate::protocols::Protocols;
 use crate::protocols::omir::console::{Command, error_line};

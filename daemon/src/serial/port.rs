@@ -13,10 +13,10 @@ use omir_core::link::{Closed, Event, Link, Reason};
 use self::wire::{Real, Wire, micros_since};
 use super::Port;
 use super::console::Console;
+use super::cpu_share::Budget;
 use super::device::Device;
 use super::pace::Pace;
 use super::session::{LOOK_AGAIN, SessionHandler};
-use super::share::Budget;
 use super::split::{For, Splitter};
 use crate::protocols::Protocols;
 
@@ -40,7 +40,7 @@ type PortLink = Link<32, 256>;
 const COMPLAIN_EVERY: u64 = 3_600_000_000;
 
 /// A port that is served.
-pub struct Served {
+pub struct ServedPort {
     path: PathBuf,
     baud: u32,
     robot: Arc<str>,
@@ -54,13 +54,13 @@ pub struct Served {
     began: Instant,
 }
 
-impl Served {
+impl ServedPort {
     /// Not begun yet.
-    pub fn new(protocols: Protocols, port: &Port, stopping: Arc<AtomicBool>) -> Served {
+    pub fn new(protocols: Protocols, port: &Port, stopping: Arc<AtomicBool>) -> ServedPort {
         let budget = Budget::new(port.share);
         let name: Arc<str> = format!("serial {}", port.path.display()).into();
         let console = Console::new(protocols.clone(), name.clone(), budget.clone());
-        Served {
+        ServedPort {
             console,
             session: 0,
             complain_from: 0,

@@ -16,11 +16,11 @@ use omir_core::link::pack::unpack;
 use omir_core::value::Map;
 
 use self::job::{Job, Message};
-use super::share::Budget;
+use super::cpu_share::Budget;
 use crate::engine::{Code, Error};
 use crate::protocols::Protocols;
-use crate::protocols::omir::Work as _;
-use crate::protocols::omir::link::{self, Exchange as _, PUSH, Readings, UNKNOWN, failed};
+use crate::protocols::omir::Pacer as _;
+use crate::protocols::omir::link::{self, PUSH, Readings, ResponseSink as _, UNKNOWN, failed};
 use crate::router::{
     AccessPolicy, Admitted, Bounds, Caller, DecodedBounds, Gate, Incoming, Method, worded,
     worded_for,
@@ -53,7 +53,7 @@ pub struct SessionHandler {
     /// The selection of a pull that may go on.
     readings: Readings,
     /// The selection of which this session was given all, by its name.
-    told: Option<String>,
+    given_in_full: Option<String>,
     /// One for each thread that still works.
     threads: Arc<()>,
     /// Messages to be sent, the first of them from this byte on.
@@ -97,7 +97,7 @@ impl SessionHandler {
             running: None,
             rests_until: 0,
             readings: Readings::default(),
-            told: None,
+            given_in_full: None,
             threads: Arc::new(()),
             out: VecDeque::new(),
             sent: 0,
@@ -107,7 +107,7 @@ impl SessionHandler {
     /// A session begins, or ends: nothing of the last one counts.
     pub fn clear(&mut self) {
         self.gate.lock();
-        self.told = None;
+        self.given_in_full = None;
         self.inbox.clear();
         self.waiting.clear();
         self.running = None;
@@ -117,7 +117,7 @@ impl SessionHandler {
 
     /// The session ends, and its initiator says that all is said: what was given to its end is not gone on with.
     pub fn done(&mut self) {
-        if let Some(name) = self.told.take().filter(|_| self.out.is_empty()) {
+        if let Some(name) = self.given_in_full.take().filter(|_| self.out.is_empty()) {
             self.readings.drop(&name);
         }
         self.clear();
@@ -308,7 +308,7 @@ impl SessionHandler {
             match running.messages.try_recv() {
                 Ok(message) => {
                     running.count += message.items;
-                    self.told = message.told.or(self.told.take());
+                    self.given_in_full = message.given_in_full.or(self.given_in_full.take());
                     self.out.push_back(message.bytes);
                     if message.is_last {
                         self.running = None;

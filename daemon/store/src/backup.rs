@@ -20,23 +20,23 @@
 //! transactions is durably there.
 
 mod folder;
-mod held;
 mod info;
 mod judge;
 mod offer;
 mod pins;
 mod restore;
+mod stored_segment;
 
 use std::fmt;
 
-pub use folder::{BackupError, BackupOutcome, Folder, TakeError, Taken};
-pub use held::Held;
+pub use folder::{BackupError, BackupOutcome, FetchOutcome, Folder, TakeError};
 pub use info::{INFO, Info};
 pub use judge::{Judgement, judge};
 pub use offer::{Offer, Offered};
 pub use pins::Pins;
 pub(crate) use restore::UNFINISHED;
 pub use restore::{RestoreError, Restored, Verified, restore, verify};
+pub use stored_segment::StoredSegment;
 
 /// Something that does not verify.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -8,10 +8,10 @@
 use std::io;
 
 use crate::block::IndexKind;
+use crate::block_codec::{self, BlockParts, Outline};
 use crate::derived::{Derived, DerivedEntry};
 use crate::digest::Digest;
-use crate::draw::{BlockOf, Draw};
-use crate::kept::{self, Outline, Parts};
+use crate::index_schema::{BlockOf, IndexSchema};
 
 /// The index on disk, or nothing if it cannot be used.
 pub struct Cache {
@@ -47,9 +47,9 @@ impl Cache {
     }
 
     /// Reads the kept kinds of a segment, if they are of this very file.
-    pub fn get<D: Draw>(&self, segment: u64, digest: &Digest) -> Parts<D> {
+    pub fn get<D: IndexSchema>(&self, segment: u64, digest: &Digest) -> BlockParts<D> {
         let part = |kind| self.value(&key(kind, segment));
-        Parts::read(digest, part)
+        BlockParts::read(digest, part)
     }
 
     /// Reads the outline of a segment, without its block.
@@ -64,7 +64,7 @@ impl Cache {
 
     /// Keeps these kinds of the block of a segment of so many bytes, if it is worth it; returns how many bytes were
     /// written. A failure is logged: it only costs a rebuild.
-    pub fn put<D: Draw>(
+    pub fn put<D: IndexSchema>(
         &mut self,
         segment: u64,
         bytes: u64,
@@ -77,7 +77,7 @@ impl Cache {
         let mut entries: Vec<DerivedEntry> =
             vec![(outline_key(segment), Some(Outline::of(block).to_bytes()))];
         for &kind in kinds {
-            match kept::encode::<D>(block, kind) {
+            match block_codec::encode::<D>(block, kind) {
                 Ok(value) => entries.push((key(kind, segment), Some(value))),
                 Err(error) => {
                     tracing::warn!(segment, %kind, %error, "cannot encode the index of a segment");

@@ -34,7 +34,7 @@ use omir_core::instant::Timestamp;
 
 pub use self::survey::ForgottenTraces;
 use crate::digest::{self, Digest};
-use crate::files::Span;
+use crate::files::SeqRange;
 use crate::index::Index;
 use crate::locate::BadSegment;
 use crate::rewrite::{Retention, Rewrite};
@@ -222,7 +222,7 @@ impl<I: Index> Sealer<I> {
         self.leftovers.extend(&old);
         {
             let mut catalog = self.catalog.write();
-            let span = Span { first_seq: span.0, last_seq: span.1 };
+            let span = SeqRange { first_seq: span.0, last_seq: span.1 };
             catalog.files_mut().add_segment(FileId::segment(number), file, span);
             catalog.compact(
                 &block.rows,

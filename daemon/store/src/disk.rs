@@ -91,28 +91,28 @@ pub struct Space {
 
 /// The data folder is away: its card was pulled out or unmounted, or it was moved.
 #[derive(Debug)]
-pub struct Gone(pub String);
+pub struct FolderGone(pub String);
 
-impl fmt::Display for Gone {
+impl fmt::Display for FolderGone {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-impl std::error::Error for Gone {}
+impl std::error::Error for FolderGone {}
 
-impl From<Gone> for io::Error {
-    fn from(gone: Gone) -> Self {
+impl From<FolderGone> for io::Error {
+    fn from(gone: FolderGone) -> Self {
         Self::new(io::ErrorKind::NotFound, gone)
     }
 }
 
-/// Returns true if an error means that the data folder itself is away: [`Gone`], or the kernel's errors for
+/// Returns true if an error means that the data folder itself is away: [`FolderGone`], or the kernel's errors for
 /// a device that was pulled out (`ENODEV`, `ENXIO`, `ENOMEDIUM`) and of a network's (`ESTALE`,
 /// `ENOTCONN`).
 pub fn is_gone(error: &io::Error) -> bool {
     let of_a_device = [Errno::NODEV, Errno::NXIO, Errno::NOMEDIUM, Errno::STALE, Errno::NOTCONN];
-    error.get_ref().is_some_and(|inner| inner.is::<Gone>()) || is_one_of(error, &of_a_device)
+    error.get_ref().is_some_and(|inner| inner.is::<FolderGone>()) || is_one_of(error, &of_a_device)
 }
 
 /// Returns true if the kernel gave one of these numbers; the standard library has no kinds for them.

@@ -8,7 +8,7 @@ use crate::version::{DocId, FileId, Location};
 
 /// The transactions that a segment covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Span {
+pub struct SeqRange {
     /// The first.
     pub first_seq: u64,
     /// The last.
@@ -33,7 +33,7 @@ pub trait Locate: Send + Sync {
 #[derive(Default)]
 pub struct Files {
     files: HashMap<FileId, Arc<dyn DiskFile>>,
-    spans: HashMap<FileId, Span>,
+    spans: HashMap<FileId, SeqRange>,
     /// Restores what cannot be read.
     mender: Option<Arc<dyn Mend>>,
     /// Finds what was moved under a reader.
@@ -47,7 +47,7 @@ impl Files {
     }
 
     /// Makes a segment's bytes reachable; it covers the transactions of `span`.
-    pub(crate) fn add_segment(&mut self, id: FileId, file: Arc<dyn DiskFile>, span: Span) {
+    pub(crate) fn add_segment(&mut self, id: FileId, file: Arc<dyn DiskFile>, span: SeqRange) {
         self.files.insert(id, file);
         self.spans.insert(id, span);
     }
@@ -79,7 +79,7 @@ impl Files {
     }
 
     /// The segments that are served, in the order of their transactions.
-    pub fn segments(&self) -> Vec<(u64, Span, Arc<dyn DiskFile>)> {
+    pub fn segments(&self) -> Vec<(u64, SeqRange, Arc<dyn DiskFile>)> {
         let mut segments: Vec<_> = self
             .spans
             .iter()

@@ -3,12 +3,12 @@
 
 /// Blocks of the kept index.
 pub mod block {
-    pub use crate::kept::{Parts, encode};
+    pub use crate::block_codec::{BlockParts, encode};
 }
 
 /// The folder of the keys.
 pub mod keys {
-    pub use crate::keys::DIR;
+    pub use crate::device_key::DIR;
 }
 
 /// The last entry of a segment.
@@ -18,10 +18,10 @@ pub mod manifest {
 
 /// Sealed segments.
 pub mod segment {
-    pub use crate::draw::Names;
+    pub use crate::index_schema::Names;
     pub use crate::segment::{
-        DIR, Draft, Earlier, Layout, contents, index, index_what_is_whole, layout, number_of, path,
-        sidecar_path, signature_path,
+        DIR, Draft, EarlierResource, Layout, contents, index, index_what_is_whole, layout,
+        number_of, path, sidecar_path, signature_path,
     };
 }
 

@@ -5,7 +5,7 @@
 //!
 //! | trait | who calls it, and when |
 //! |---|---|
-//! | [`Draw`] | whoever reads a segment: the index draws from each version what it needs |
+//! | [`IndexSchema`] | whoever reads a segment: the index draws from each version what it needs |
 //! | [`Index`] | a start, which fills the index; sealing and compaction, which ask it what is live |
 //!
 //! What was drawn is opaque here: the kept index stores it beside the number of its segment and hands it back.
@@ -16,17 +16,17 @@ use std::error::Error;
 use omir_core::reference::Ref;
 
 use crate::block::Row;
-use crate::draw::{BlockOf, Draw};
 use crate::files::Files;
-use crate::key::{KeyPrefix, RefKey};
-use crate::tombstone::By;
+use crate::index_schema::{BlockOf, IndexSchema};
+use crate::ref_key::{KeyPrefix, RefKey};
+use crate::tombstone::DeletionOrigin;
 use crate::transaction::Touch;
 use crate::version::{DocId, FileId, Location, Stamp};
 use crate::witness::Fact;
 
 /// The fate of a version in a compaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum End {
+pub enum Fate {
     /// It is the current one.
     Live,
     /// It was superseded not long ago: questions about the past still find it.
@@ -39,7 +39,7 @@ pub enum End {
 
 /// A version in a compaction.
 #[derive(Debug, Clone, Copy)]
-pub struct Fate {
+pub struct CompactionEntry {
     /// Its row.
     pub id: DocId,
     /// Of what.
@@ -53,12 +53,12 @@ pub struct Fate {
     /// When another version or a tombstone took its place; microseconds.
     pub retired: i64,
     /// Its fate.
-    pub end: End,
+    pub fate: Fate,
 }
 
 /// Facts that only second copies told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Learned {
+pub struct LearnedFacts {
     /// References whose newest version is lost.
     pub lost: u64,
     /// References that were forgotten.
@@ -66,7 +66,7 @@ pub struct Learned {
 }
 
 /// The index that a start fills, and that sealing and compaction ask.
-pub trait Index: Draw + Send + Sync + Sized {
+pub trait Index: IndexSchema + Send + Sync + Sized {
     /// The part of the index that takes in words, which a start fills on a thread of its own.
     type Lexicon: Send;
 
@@ -102,13 +102,13 @@ pub trait Index: Draw + Send + Sync + Sized {
     fn load(&mut self, facts: &Self::Facts, terms: &Self::Terms, stamp: Stamp, location: Location);
 
     /// Takes in a tombstone from a log, and who forgot.
-    fn load_tombstone(&mut self, key: &RefKey, stamp: Stamp, by: By);
+    fn load_tombstone(&mut self, key: &RefKey, stamp: Stamp, by: DeletionOrigin);
 
     /// Takes in how a resource was used.
     fn replay_touch(&mut self, touch: &Touch);
 
     /// Takes in what second copies say, in any order.
-    fn learn(&mut self, facts: &[Fact]) -> Learned;
+    fn learn(&mut self, facts: &[Fact]) -> LearnedFacts;
 
     /// Takes in names that damaged bytes tell, once [`Index::learn`] was called. Returns the number of names of which nothing else is known:
     /// they are lost.
@@ -153,7 +153,7 @@ pub trait Index: Draw + Send + Sync + Sized {
 
     /// Decides the fates of the versions of transactions `first` to `last` when their segments are compacted, in the
     /// order they were recorded. Drops the forgotten, and those superseded before `horizon` (microseconds).
-    fn fates(&self, first: u64, last: u64, horizon: i64) -> Vec<Fate>;
+    fn compaction_entries(&self, first: u64, last: u64, horizon: i64) -> Vec<CompactionEntry>;
 
     /// Moves versions to the segment they were sealed or compacted into, and takes out what was dropped: versions, and
     /// tombstones by key and version. `rows` and `dropped` are in the order they were recorded.

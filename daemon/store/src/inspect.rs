@@ -54,7 +54,7 @@ use crate::{segment, wal};
 pub use cat::{CatError, Reader};
 pub use check::{Report, check};
 pub use finding::{Finding, Kind, Severity, Verdict};
-pub use history::{Act, Chapter, Event, FileRow, History, Position, Row, State, Version};
+pub use history::{Act, Event, FileRow, History, HistoryInterval, Position, Row, State, Version};
 pub use prove::NoProof;
 pub use repair::{KeyOrigin, RepairError, Repaired, repair};
 

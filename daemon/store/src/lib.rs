@@ -21,17 +21,16 @@ pub mod format;
 pub mod inspect;
 
 mod block;
+mod block_codec;
 mod cache;
 mod compact;
 mod derived;
+mod device_key;
 mod digest;
-mod draw;
 mod files;
 mod healing;
 mod index;
-mod kept;
-mod key;
-mod keys;
+mod index_schema;
 mod locate;
 mod lock;
 mod log;
@@ -42,6 +41,7 @@ mod names;
 mod prove;
 mod read;
 mod recovery;
+mod ref_key;
 mod rewrite;
 mod room;
 mod scrub;
@@ -60,7 +60,7 @@ mod wal;
 mod witness;
 
 // The start, from a locked folder to a store in use.
-pub use crate::keys::device_key;
+pub use crate::device_key::device_key;
 pub use crate::lock::{Lock, LockError};
 pub use crate::recovery::{Damage, StartProgress, recover, recover_on};
 pub use crate::signature::DeviceKey;
@@ -71,18 +71,18 @@ pub use crate::log::{Log, LogError, Unsealed};
 pub use crate::mark::{Mark, Scrub, UntrustedInterval};
 pub use crate::rewrite::Retention;
 pub use crate::sealer::{SealError, SealedSegment, Sealer};
-pub use crate::transaction::{Op, Touch, Transaction, Who};
+pub use crate::transaction::{Op, RecordedOrigin, Touch, Transaction};
 pub use crate::witness::{Fact, FactKind};
 
 // What is read: versions, and what restores them.
 pub use crate::files::Files;
 pub use crate::healing::Healed;
-pub use crate::key::{KeyPrefix, RefKey};
 pub use crate::manifest::is_manifest;
 pub use crate::mending::Mender;
 pub use crate::names::MEMORY_DIRS;
 pub use crate::prove::{ProveError, prove};
 pub use crate::read::{Handle, ReadError};
+pub use crate::ref_key::{KeyPrefix, RefKey};
 pub use crate::segment::decode_resource;
 pub use crate::stamps::Stamps;
 pub use crate::version::{DocId, FileId, Location, Stamp};
@@ -91,10 +91,10 @@ pub use crate::version::{DocId, FileId, Location, Stamp};
 pub use crate::block::{Block, IndexKind, Row};
 pub use crate::cache::Cache;
 pub use crate::derived::{Derived, DerivedEntry, DerivedRefused, SledStore, folder_size};
-pub use crate::draw::Draw;
-pub use crate::index::{End, Fate, Index, Learned};
+pub use crate::index::{CompactionEntry, Fate, Index, LearnedFacts};
+pub use crate::index_schema::IndexSchema;
 pub use crate::sync::{ReadGuard, RwLock, WriteGuard};
-pub use crate::tombstone::{By, Ending, Tombstone};
+pub use crate::tombstone::{DeletionOrigin, EndCause, Tombstone};
 
 // Room on the card.
 pub use crate::room::{largest_segment_in, segment_room};

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 use parking_lot::Mutex;
 
-use crate::disk::{Gone, MountGeneration, no_link};
+use crate::disk::{FolderGone, MountGeneration, no_link};
 
 const NAME: &str = "lock";
 /// No lock file is longer; more of one that somebody put there is not read.
@@ -143,7 +143,7 @@ impl Lock {
     /// How often the folder came back.
     ///
     /// # Errors
-    /// [`Gone`] if it is not there, or another one is; whatever the disk says.
+    /// [`FolderGone`] if it is not there, or another one is; whatever the disk says.
     fn look(&mut self) -> io::Result<u64> {
         match std::fs::metadata(self.data.join(NAME)) {
             Ok(file) if self.found.is_some_and(|(own, _)| own == Identity::of_file(&file)) => {
@@ -183,15 +183,15 @@ impl Lock {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let message = format!("{data} is away, or what lies there is no store");
-                return Err(Gone(message).into());
+                return Err(FolderGone(message).into());
             }
             Err(error) => return Err(error),
         };
         if holder(&mut file) != self.text {
             let message = format!("{data} is another store, or another daemon has used it since");
-            return Err(Gone(message).into());
+            return Err(FolderGone(message).into());
         }
-        file.try_lock().map_err(|_| Gone(format!("another process is using {data}")))?;
+        file.try_lock().map_err(|_| FolderGone(format!("another process is using {data}")))?;
         Ok(file)
     }
 }

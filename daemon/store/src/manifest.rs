@@ -107,8 +107,8 @@ mod tests {
 
     use super::write::object;
     use super::*;
-    use crate::key::RefKey;
-    use crate::tombstone::{By, Ending, Target};
+    use crate::ref_key::RefKey;
+    use crate::tombstone::{DeletionOrigin, EndCause, Target};
     use crate::values::int;
 
     #[test]
@@ -125,21 +125,23 @@ mod tests {
             entries: vec![stamp(10, 50), stamp(12, 70), stamp(20, 77)],
             crcs: vec![1, u32::MAX, 3],
             forgotten: vec![
-                Tombstone::of(&"Entity/x".parse().unwrap(), stamp(13, 71), By::User),
+                Tombstone::of(&"Entity/x".parse().unwrap(), stamp(13, 71), DeletionOrigin::User),
                 Tombstone {
                     target: Target::Key(RefKey::of_text("MemoryRecord/z")),
                     stamp: stamp(13, 71),
-                    ending: Ending::Forgotten(By::Merging(RefKey::of_text("MemoryRecord/a"))),
+                    ending: EndCause::Forgotten(DeletionOrigin::Merging(RefKey::of_text(
+                        "MemoryRecord/a",
+                    ))),
                 },
                 Tombstone {
                     target: Target::Key(RefKey::of_text("MemoryRecord/w")),
                     stamp: stamp(13, 71),
-                    ending: Ending::Forgotten(By::Rule),
+                    ending: EndCause::Forgotten(DeletionOrigin::Rule),
                 },
                 Tombstone {
                     target: Target::Key(RefKey::of_text("Entity/y")),
                     stamp: stamp(14, 72),
-                    ending: Ending::Dropped,
+                    ending: EndCause::Dropped,
                 },
             ],
             touched: vec![Touch {

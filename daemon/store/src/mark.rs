@@ -34,7 +34,7 @@ pub struct Mark {
     /// How far what lies on the card was read through for rot.
     pub scrub: Scrub,
     /// Spans without a clock whose memories are not all redated yet.
-    pub unsettled: Vec<UntrustedInterval>,
+    pub untrusted: Vec<UntrustedInterval>,
 }
 
 /// How far a scrub is: all segments are read through once in a round.
@@ -142,7 +142,7 @@ impl Mark {
             ("scrubEnded", int(self.scrub.ended)),
             (
                 "unsettled",
-                Value::Array(self.unsettled.iter().map(UntrustedInterval::to_value).collect()),
+                Value::Array(self.untrusted.iter().map(UntrustedInterval::to_value).collect()),
             ),
         ]
     }
@@ -153,7 +153,7 @@ impl Mark {
         let member = |name: &str| members.iter().find(|(other, _)| *other == name);
         let state = STATE.into_iter().filter_map(member).map(|(_, value)| value.clone());
         let mut step = vec![("state", Value::Array(state.collect()))];
-        if !self.unsettled.is_empty() {
+        if !self.untrusted.is_empty() {
             step.extend(members.iter().filter(|(name, _)| *name == "unsettled").cloned());
         }
         step
@@ -185,7 +185,7 @@ impl Mark {
                 through: unsigned("scrubThrough"),
                 ended: signed("scrubEnded"),
             },
-            unsettled: map
+            untrusted: map
                 .get("unsettled")
                 .and_then(Value::as_array)
                 .into_iter()
@@ -226,7 +226,7 @@ pub(super) mod tests {
                 through: 99,
                 ended: 1_778_000_000_000_000,
             },
-            unsettled: vec![
+            untrusted: vec![
                 UntrustedInterval {
                     boot_id: "5d1c".into(),
                     since: 7,

@@ -17,7 +17,7 @@ use crate::{healing, wal};
 /// Restores files in memory, and keeps in mind which.
 pub struct Mender {
     disk: Arc<dyn Disk>,
-    ailing: Mutex<Ailing>,
+    damaged: Mutex<DamagedSegments>,
     /// The file restored last, for further reads of it. Held while a file is restored: one at a time bounds the
     /// memory that takes.
     last: Mutex<Option<(FileId, Arc<[u8]>)>>,
@@ -25,7 +25,7 @@ pub struct Mender {
 
 /// Segments in which a reader has met rot.
 #[derive(Default)]
-struct Ailing {
+struct DamagedSegments {
     /// To be repaired on the card.
     waiting: BTreeSet<u64>,
     /// Of which some is lost for good: trying again would be in vain.
@@ -35,52 +35,52 @@ struct Ailing {
 impl Mender {
     /// A mender of the files on `disk`.
     pub fn new(disk: Arc<dyn Disk>) -> Self {
-        Self { disk, ailing: Mutex::default(), last: Mutex::default() }
+        Self { disk, damaged: Mutex::default(), last: Mutex::default() }
     }
 
     /// A segment in which a reader has met rot since this was asked last.
     pub fn take(&self) -> Option<u64> {
-        self.ailing().waiting.pop_first()
+        self.damaged().waiting.pop_first()
     }
 
     /// Notes that a segment is to be looked at again.
     pub fn put_back(&self, number: u64) {
-        self.ailing().waiting.insert(number);
+        self.damaged().waiting.insert(number);
     }
 
     /// Notes that a segment was repaired as far as that is possible, and whether some of it is lost.
     pub fn done(&self, number: u64, is_lost: bool) {
-        let mut ailing = self.ailing();
+        let mut damaged = self.damaged();
         if is_lost {
-            ailing.lost.insert(number);
+            damaged.lost.insert(number);
         } else {
-            ailing.lost.remove(&number);
+            damaged.lost.remove(&number);
         }
-        drop(ailing);
+        drop(damaged);
         // Who reads it from now on reads what lies on the card.
         *self.last.lock() = None;
     }
 
     /// Has segments that seemed lost looked at again: the disk could not be read for a while.
     pub fn retry_lost(&self) {
-        let mut ailing = self.ailing();
-        let lost = std::mem::take(&mut ailing.lost);
-        ailing.waiting.extend(lost);
+        let mut damaged = self.damaged();
+        let lost = std::mem::take(&mut damaged.lost);
+        damaged.waiting.extend(lost);
     }
 
-    fn ailing(&self) -> MutexGuard<'_, Ailing> {
-        self.ailing.lock()
+    fn damaged(&self) -> MutexGuard<'_, DamagedSegments> {
+        self.damaged.lock()
     }
 
     fn restored(&self, file: FileId) -> Option<Vec<u8>> {
         match file {
             FileId::Segment(number) => {
                 let number = u64::from(number);
-                let mut ailing = self.ailing();
-                if !ailing.lost.contains(&number) {
-                    ailing.waiting.insert(number);
+                let mut damaged = self.damaged();
+                if !damaged.lost.contains(&number) {
+                    damaged.waiting.insert(number);
                 }
-                drop(ailing);
+                drop(damaged);
                 healing::restored(&*self.disk, number)
             }
             FileId::Log(number) => {

@@ -33,15 +33,15 @@ use crate::cache::Cache;
 use crate::digest::{self, Digest};
 use crate::disk::{self, Disk};
 use crate::index::Index;
-use crate::key::KeyPrefix;
 use crate::log::{Log, Unsealed};
 use crate::mark::Mark;
+use crate::ref_key::KeyPrefix;
 use crate::sealer::SealedSegment;
 use crate::signature::Seal;
 use crate::stamps::Stamps;
 use crate::version::FileId;
 use crate::witness::{self, Fact};
-use crate::{healing, keys, seal, segment, wal};
+use crate::{device_key, healing, seal, segment, wal};
 
 /// Something acknowledged that the disk no longer gives back.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -315,7 +315,7 @@ pub fn recover_on<I: Index>(
 /// Lists the files that earlier starts set aside, without those that this one found damaged.
 fn set_aside(disk: &dyn Disk, found: &[Damage]) -> Vec<String> {
     let mut files = Vec::new();
-    for dir in [segment::DIR, wal::DIR, keys::DIR] {
+    for dir in [segment::DIR, wal::DIR, device_key::DIR] {
         let names = disk.list(dir).unwrap_or_default();
         let damaged = names.iter().filter_map(|name| name.strip_suffix(".damaged"));
         let damaged = damaged.map(|name| format!("{dir}/{name}"));

@@ -12,14 +12,14 @@ use omir_core::instant::Timestamp;
 use omir_core::model::Resource;
 use omir_core::reference::Ref;
 
-use crate::index::{End, Fate, Index};
-use crate::key::RefKey;
+use crate::index::{CompactionEntry, Fate, Index};
 use crate::locate::{BadSegment, bad};
 use crate::manifest::{Manifest, Older};
 use crate::read::{Handle, ReadError};
+use crate::ref_key::RefKey;
 use crate::segment::{self, Layout};
 use crate::sync::{ReadGuard, RwLock};
-use crate::tombstone::{By, Ending, Target, Tombstone};
+use crate::tombstone::{DeletionOrigin, EndCause, Target, Tombstone};
 use crate::transaction::Touch;
 use crate::version::{DocId, Stamp};
 
@@ -49,7 +49,7 @@ pub(crate) struct Rewritten {
 /// A segment being put together.
 pub(crate) struct Rewrite<'a, I> {
     catalog: &'a RwLock<I>,
-    fates: Vec<Fate>,
+    compaction_entries: Vec<CompactionEntry>,
     /// The resources that become entries.
     present: HashSet<RefKey>,
     /// References whose first version is in the run.
@@ -109,15 +109,15 @@ impl<'a, I: Index> Rewrite<'a, I> {
         is_oldest: bool,
         horizon: i64,
     ) -> Self {
-        let (fates, born) = {
+        let (compaction_entries, born) = {
             let catalog = catalog.read();
-            let fates = catalog.fates(span.0, span.1, horizon);
-            let first = fates.iter().filter(|fate| fate.version == 1);
-            let born = first.map(|fate| fate.key).collect();
-            (fates, born)
+            let compaction_entries = catalog.compaction_entries(span.0, span.1, horizon);
+            let first = compaction_entries.iter().filter(|entry| entry.version == 1);
+            let born = first.map(|entry| entry.key).collect();
+            (compaction_entries, born)
         };
-        let live = fates.iter().filter(|fate| fate.end == End::Live);
-        let present = live.map(|fate| fate.key).collect();
+        let live = compaction_entries.iter().filter(|entry| entry.fate == Fate::Live);
+        let present = live.map(|entry| entry.key).collect();
         let manifest = Manifest {
             segment: number,
             first_seq: span.0,
@@ -126,7 +126,7 @@ impl<'a, I: Index> Rewrite<'a, I> {
         };
         Self {
             catalog,
-            fates,
+            compaction_entries,
             present,
             born,
             parts: HashMap::new(),
@@ -219,27 +219,29 @@ impl<'a, I: Index> Rewrite<'a, I> {
     /// Takes in a version, and whether it is the newest of its reference in what it comes from.
     fn version(&mut self, stamp: Stamp, raw: &[u8], is_newest: bool) -> Result<(), BadSegment> {
         let place = (stamp.seq, stamp.ordinal);
-        let found = self.fates.binary_search_by_key(&place, |fate| (fate.seq, fate.ordinal));
-        let fate = *found
+        let found = self
+            .compaction_entries
+            .binary_search_by_key(&place, |entry| (entry.seq, entry.ordinal));
+        let entry = *found
             .ok()
-            .and_then(|at| self.fates.get(at))
+            .and_then(|at| self.compaction_entries.get(at))
             .ok_or_else(|| bad(0, "the index does not know this version"))?;
-        let is_durable = !is_newest || self.durable.is_none_or(|before| fate.retired < before);
-        match fate.end {
-            End::Superseded | End::Forgotten if is_durable => {
-                self.drop_version(&fate, stamp);
+        let is_durable = !is_newest || self.durable.is_none_or(|before| entry.retired < before);
+        match entry.fate {
+            Fate::Superseded | Fate::Forgotten if is_durable => {
+                self.drop_version(&entry, stamp);
                 return Ok(());
             }
             _ => {}
         }
         let mut resource = segment::decode_resource(raw)?;
-        let is_live = fate.end == End::Live;
-        let (is_changed, is_entry) = match self.resolve(fate.id, &mut resource, is_live) {
+        let is_live = entry.fate == Fate::Live;
+        let (is_changed, is_entry) = match self.resolve(entry.id, &mut resource, is_live) {
             Resolved::Whole => (false, is_live),
             Resolved::Changed => (true, is_live),
             // It tells of what must not be told.
             Resolved::Forgotten if !is_live => {
-                self.drop_version(&fate, stamp);
+                self.drop_version(&entry, stamp);
                 return Ok(());
             }
             // No entry of a valid Bundle, but not ours to drop. Nobody forgot what lives.
@@ -258,7 +260,7 @@ impl<'a, I: Index> Rewrite<'a, I> {
         self.manifest.crcs.push(crc32fast::hash(&self.bytes[range.clone()]));
         self.manifest.entries.push(stamp);
         self.entries.push(range);
-        self.touch(&fate, &resource);
+        self.touch(&entry, &resource);
         Ok(())
     }
 
@@ -352,8 +354,8 @@ impl<'a, I: Index> Rewrite<'a, I> {
     }
 
     /// Carries over how a record was accessed, or a relationship used, since it was stored.
-    fn touch(&mut self, fate: &Fate, resource: &Resource) {
-        let touch = self.catalog().used_since(fate.id, &resource.reference());
+    fn touch(&mut self, entry: &CompactionEntry, resource: &Resource) {
+        let touch = self.catalog().used_since(entry.id, &resource.reference());
         self.manifest.touched.extend(touch);
     }
 
@@ -370,15 +372,15 @@ impl<'a, I: Index> Rewrite<'a, I> {
         }
     }
 
-    fn drop_version(&mut self, fate: &Fate, stamp: Stamp) {
-        self.dropped.push(fate.id);
-        if fate.end == End::Forgotten {
+    fn drop_version(&mut self, entry: &CompactionEntry, stamp: Stamp) {
+        self.dropped.push(entry.id);
+        if entry.fate == Fate::Forgotten {
             self.forgotten += 1;
             self.purged_names = true;
         } else {
             self.superseded += 1;
         }
-        self.end(fate.key, stamp);
+        self.end(entry.key, stamp);
     }
 
     /// Notes that a version ended here, if an older one stays behind in another segment:
@@ -386,13 +388,13 @@ impl<'a, I: Index> Rewrite<'a, I> {
     fn end(&mut self, key: RefKey, stamp: Stamp) {
         if !self.is_oldest && self.catalog().has_version_before(&key, self.first_seq) {
             let target = Target::Key(key);
-            self.manifest.forgotten.push(Tombstone { target, stamp, ending: Ending::Dropped });
+            self.manifest.forgotten.push(Tombstone { target, stamp, ending: EndCause::Dropped });
         }
     }
 
     fn tombstone(&mut self, tombstone: Tombstone) {
         let key = tombstone.key();
-        if tombstone.ending == Ending::Dropped {
+        if tombstone.ending == EndCause::Dropped {
             return self.end(key, tombstone.stamp);
         }
         self.purged_names |= tombstone.name().is_some();
@@ -405,7 +407,7 @@ impl<'a, I: Index> Rewrite<'a, I> {
                 && !self.catalog().is_name_reused(&key));
         if is_whole && !self.keeps_tombstones && tombstone.stamp.recorded < self.horizon {
             // What became a part of something was forgotten before that was.
-            if let Ending::Forgotten(By::Merging(into)) = tombstone.ending
+            if let EndCause::Forgotten(DeletionOrigin::Merging(into)) = tombstone.ending
                 && let Some(parts) = self.parts.get_mut(&into)
             {
                 parts.remove(&key);

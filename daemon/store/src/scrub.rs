@@ -6,7 +6,7 @@ use std::io;
 
 use crate::digest::{self, Digest};
 use crate::disk::{self, Mode};
-use crate::files::Span;
+use crate::files::SeqRange;
 use crate::healing::{self, Healed};
 use crate::index::Index;
 use crate::log::Unsealed;
@@ -33,7 +33,7 @@ impl<I: Index> Sealer<I> {
         if let Healed::Segment(bytes) = &healed {
             let piece = &mut self.pieces[at];
             piece.bytes = bytes.len() as u64;
-            let span = Span { first_seq: piece.first_seq, last_seq: piece.last_seq };
+            let span = SeqRange { first_seq: piece.first_seq, last_seq: piece.last_seq };
             let file = self.disk.open(&segment::path(number), Mode::Read)?;
             let mut catalog = self.catalog.write();
             // Readers that hold the old file read it through their mender.

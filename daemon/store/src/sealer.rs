@@ -19,15 +19,15 @@ use crate::block::IndexKind;
 use crate::cache::Cache;
 use crate::digest::Digest;
 use crate::disk::{self, Disk, DiskFile, Mode};
-use crate::draw::BlockOf;
-use crate::files::Span;
+use crate::files::SeqRange;
 use crate::index::Index;
-use crate::key::RefKey;
+use crate::index_schema::BlockOf;
 use crate::locate::BadSegment;
 use crate::log::Unsealed;
 use crate::read::{Handle, ReadError};
+use crate::ref_key::RefKey;
 use crate::rewrite::{Retention, Rewritten};
-use crate::segment::{self, Draft, Earlier};
+use crate::segment::{self, Draft, EarlierResource};
 use crate::sidecar::Sidecar;
 use crate::signature::{DeviceKey, Seal};
 use crate::sync::RwLock;
@@ -207,7 +207,7 @@ impl<I: Index> Sealer<I> {
         let segment_id = FileId::segment(self.next);
         {
             let mut catalog = self.catalog.write();
-            let span = Span { first_seq: block.first_seq, last_seq: block.last_seq };
+            let span = SeqRange { first_seq: block.first_seq, last_seq: block.last_seq };
             catalog.files_mut().add_segment(segment_id, file, span);
             catalog.compact(&block.rows, segment_id, &merged.dropped, &merged.tombstones);
         }
@@ -361,25 +361,25 @@ impl<I: Index> Sealer<I> {
     }
 
     /// The live version of a resource, for a copy. What the disk refuses to give is put into `refused`.
-    fn live(&self, reference: &Ref, refused: &mut Option<io::Error>) -> Earlier {
+    fn live(&self, reference: &Ref, refused: &mut Option<io::Error>) -> EarlierResource {
         let key = RefKey::of(reference);
         let handle = {
             let catalog = self.catalog.read();
             match catalog.live(&key) {
                 Some((id, _)) => Handle::of(&*catalog, id),
-                None if catalog.may_be_lost(&key) => return Earlier::OutOfReach,
-                None => return Earlier::Gone,
+                None if catalog.may_be_lost(&key) => return EarlierResource::OutOfReach,
+                None => return EarlierResource::Gone,
             }
         };
         match handle.resource() {
-            Ok(resource) => Earlier::Live(Box::new(resource)),
+            Ok(resource) => EarlierResource::Live(Box::new(resource)),
             Err(ReadError::Disk { error, .. }) => {
                 *refused = Some(error);
-                Earlier::OutOfReach
+                EarlierResource::OutOfReach
             }
             Err(fault) => {
                 tracing::error!(%reference, %fault, "a stored resource cannot be copied");
-                Earlier::OutOfReach
+                EarlierResource::OutOfReach
             }
         }
     }

@@ -25,12 +25,12 @@ use omir_core::merkle::Root;
 use omir_core::model::Resource;
 use omir_core::value::Value;
 
-pub use self::draft::{Draft, Earlier};
+pub use self::draft::{Draft, EarlierResource};
 pub(crate) use self::salvage::LostName;
 use crate::PRODUCER;
 use crate::block::{Block, Row};
 use crate::digest::{self, Digest};
-use crate::draw::{BlockOf, Draw};
+use crate::index_schema::{BlockOf, IndexSchema};
 use crate::locate::{self, BadSegment, bad};
 use crate::manifest::{self, FoundManifest, Manifest, Older};
 pub use crate::names::{
@@ -187,7 +187,7 @@ fn entries_that_pass(
 ///
 /// # Errors
 /// If anything in it is damaged.
-pub fn index<D: Draw>(bytes: &[u8]) -> Result<BlockOf<D>, BadSegment> {
+pub fn index<D: IndexSchema>(bytes: &[u8]) -> Result<BlockOf<D>, BadSegment> {
     let (block, mut lost) = index_what_is_whole::<D>(bytes, None)?;
     if lost.is_empty() { Ok(block) } else { Err(lost.swap_remove(0)) }
 }
@@ -199,7 +199,7 @@ pub fn index<D: Draw>(bytes: &[u8]) -> Result<BlockOf<D>, BadSegment> {
 ///
 /// # Errors
 /// If its manifest is damaged.
-pub fn index_what_is_whole<D: Draw>(
+pub fn index_what_is_whole<D: IndexSchema>(
     bytes: &[u8],
     words: Option<D::Words>,
 ) -> Result<(BlockOf<D>, Vec<BadSegment>), BadSegment> {
@@ -210,7 +210,7 @@ pub fn index_what_is_whole<D: Draw>(
 pub(crate) type WithLosses<D> = (BlockOf<D>, Vec<BadSegment>, Vec<LostName>);
 
 /// As [`index_what_is_whole`], also with the names that damaged memories still tell. Nothing else in them is relied on.
-pub(crate) fn index_with_losses<D: Draw>(
+pub(crate) fn index_with_losses<D: IndexSchema>(
     bytes: &[u8],
     words: Option<D::Words>,
 ) -> Result<WithLosses<D>, BadSegment> {

@@ -5,7 +5,7 @@ use std::fmt;
 use omir_core::reference::Ref;
 use serde::{Deserialize, Serialize};
 
-use crate::key::RefKey;
+use crate::ref_key::RefKey;
 use crate::version::Stamp;
 
 /// The name on a tombstone.
@@ -19,7 +19,7 @@ pub enum Target {
 
 /// The origin of a deletion. It decides how long the deleted version may stay on the card.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum By {
+pub enum DeletionOrigin {
     /// A user, who asked for it or stated until when it is valid. It is purged within a bounded time.
     User,
     /// A rule that let go of it: it is dead, and dropped when that is worth it.
@@ -29,7 +29,7 @@ pub enum By {
     Merging(RefKey),
 }
 
-impl By {
+impl DeletionOrigin {
     /// A name for programs.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -40,7 +40,7 @@ impl By {
     }
 }
 
-impl fmt::Display for By {
+impl fmt::Display for DeletionOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::User => "someone",
@@ -52,9 +52,9 @@ impl fmt::Display for By {
 
 /// Why a version ended without another in its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Ending {
+pub enum EndCause {
     /// It was forgotten.
-    Forgotten(By),
+    Forgotten(DeletionOrigin),
     /// A later one took its place, and that was dropped by a compaction.
     Dropped,
 }
@@ -67,13 +67,13 @@ pub struct Tombstone {
     /// When and as which version.
     pub stamp: Stamp,
     /// Why.
-    pub ending: Ending,
+    pub ending: EndCause,
 }
 
 impl Tombstone {
     /// The tombstone of something that was just forgotten.
-    pub fn of(target: &Ref, stamp: Stamp, by: By) -> Self {
-        Self { target: Target::Name(target.to_string()), stamp, ending: Ending::Forgotten(by) }
+    pub fn of(target: &Ref, stamp: Stamp, by: DeletionOrigin) -> Self {
+        Self { target: Target::Name(target.to_string()), stamp, ending: EndCause::Forgotten(by) }
     }
 
     /// The key of what it ends.
@@ -94,6 +94,6 @@ impl Tombstone {
 
     /// Returns true if something was forgotten, and not only dropped.
     pub fn is_forgotten(&self) -> bool {
-        matches!(self.ending, Ending::Forgotten(_))
+        matches!(self.ending, EndCause::Forgotten(_))
     }
 }

@@ -24,9 +24,9 @@ use omir_core::number::Number;
 use omir_core::reference::Ref;
 use omir_core::value::{Map, Value};
 
-use crate::key::RefKey;
 use crate::mark::Mark;
-use crate::tombstone::By;
+use crate::ref_key::RefKey;
+use crate::tombstone::DeletionOrigin;
 use crate::values::{int, object};
 
 /// Position of a transaction in the store's history; the first is 1.
@@ -52,7 +52,7 @@ pub enum Op {
         /// The version the tombstone takes.
         version: u64,
         /// The origin of the deletion.
-        who: Who,
+        who: RecordedOrigin,
     },
     /// The state of access after one or more recalls; absolute, so repeating it changes nothing.
     Touch(Touch),
@@ -67,7 +67,7 @@ pub enum Op {
 
 /// The origin of a deletion, as a transaction says it; see [`Transaction::by`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Who {
+pub enum RecordedOrigin {
     /// A user.
     User,
     /// A rule that lets go of it.
@@ -215,9 +215,9 @@ impl Transaction {
                 [Op::Forget { who, .. }, ..] => {
                     let mut members = vec![("refs", list(&Op::tombstone))];
                     match who {
-                        Who::User => {}
-                        Who::Rule => members.push(("rule", Value::Bool(true))),
-                        Who::Merging(at) => members.push(("into", int(*at as u64))),
+                        RecordedOrigin::User => {}
+                        RecordedOrigin::Rule => members.push(("rule", Value::Bool(true))),
+                        RecordedOrigin::Merging(at) => members.push(("into", int(*at as u64))),
                     }
                     members
                 }
@@ -277,25 +277,26 @@ impl Transaction {
 
     /// The origin of a deletion, by the name of the record that something becomes a part of. If that cannot be
     /// told, it counts as a user's deletion, so that nothing is kept longer for it.
-    pub fn by(&self, who: Who) -> By {
+    pub fn by(&self, who: RecordedOrigin) -> DeletionOrigin {
         match who {
-            Who::User => By::User,
-            Who::Rule => By::Rule,
-            Who::Merging(at) => match self.ops.get(at) {
-                Some(Op::Put { resource, .. }) => {
-                    name_of(resource).map_or(By::User, |name| By::Merging(RefKey::of_text(&name)))
-                }
-                _ => By::User,
+            RecordedOrigin::User => DeletionOrigin::User,
+            RecordedOrigin::Rule => DeletionOrigin::Rule,
+            RecordedOrigin::Merging(at) => match self.ops.get(at) {
+                Some(Op::Put { resource, .. }) => name_of(resource)
+                    .map_or(DeletionOrigin::User, |name| {
+                        DeletionOrigin::Merging(RefKey::of_text(&name))
+                    }),
+                _ => DeletionOrigin::User,
             },
         }
     }
 }
 
-fn who(step: &Map) -> Who {
+fn who(step: &Map) -> RecordedOrigin {
     match step.get("into").and_then(Value::as_u64).map(usize::try_from) {
-        Some(Ok(at)) => Who::Merging(at),
-        _ if step.get("rule").and_then(Value::as_bool) == Some(true) => Who::Rule,
-        _ => Who::User,
+        Some(Ok(at)) => RecordedOrigin::Merging(at),
+        _ if step.get("rule").and_then(Value::as_bool) == Some(true) => RecordedOrigin::Rule,
+        _ => RecordedOrigin::User,
     }
 }
 

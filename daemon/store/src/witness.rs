@@ -31,9 +31,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::block::Row;
 use crate::disk::{self, Disk, DiskFile, Mode};
-use crate::draw::{BlockOf, Draw};
-use crate::key::{KeyPrefix, RefKey};
-use crate::tombstone::{By, Ending};
+use crate::index_schema::{BlockOf, IndexSchema};
+use crate::ref_key::{KeyPrefix, RefKey};
+use crate::tombstone::{DeletionOrigin, EndCause};
 use crate::version::Stamp;
 use crate::wal;
 
@@ -70,10 +70,10 @@ impl Fact {
     }
 
     /// The fact that something was forgotten.
-    pub fn tombstone(key: &RefKey, stamp: Stamp, by: By) -> Self {
+    pub fn tombstone(key: &RefKey, stamp: Stamp, by: DeletionOrigin) -> Self {
         let kind = match by {
-            By::User => FactKind::Forgotten,
-            By::Rule | By::Merging(_) => FactKind::LetGo,
+            DeletionOrigin::User => FactKind::Forgotten,
+            DeletionOrigin::Rule | DeletionOrigin::Merging(_) => FactKind::LetGo,
         };
         Self { key: key.prefix(), stamp, kind }
     }
@@ -84,40 +84,40 @@ impl Fact {
     }
 
     /// The origin of the deletion, if it is a tombstone. The record that a rule made it a part of is not kept.
-    pub fn by(&self) -> Option<By> {
+    pub fn by(&self) -> Option<DeletionOrigin> {
         match self.kind {
             FactKind::Version => None,
-            FactKind::Forgotten => Some(By::User),
-            FactKind::LetGo => Some(By::Rule),
+            FactKind::Forgotten => Some(DeletionOrigin::User),
+            FactKind::LetGo => Some(DeletionOrigin::Rule),
         }
     }
 }
 
 /// Returns all facts of a segment's index block.
-pub(crate) fn of_block<D: Draw>(block: &BlockOf<D>) -> Vec<Fact> {
+pub(crate) fn of_block<D: IndexSchema>(block: &BlockOf<D>) -> Vec<Fact> {
     facts_of::<D>(block, |_| true)
 }
 
 /// Returns the facts of a segment that is being written. It leaves out what a rule let go of if no version from before
 /// the segment is `held`: without the tombstone nothing comes back. That is most of them, because a sighting that
 /// becomes part of another mostly lies in the same log.
-pub(crate) fn of_new_block<D: Draw>(
+pub(crate) fn of_new_block<D: IndexSchema>(
     block: &BlockOf<D>,
     held: impl Fn(&RefKey) -> bool,
 ) -> Vec<Fact> {
     facts_of::<D>(block, held)
 }
 
-fn facts_of<D: Draw>(block: &BlockOf<D>, may_return: impl Fn(&RefKey) -> bool) -> Vec<Fact> {
+fn facts_of<D: IndexSchema>(block: &BlockOf<D>, may_return: impl Fn(&RefKey) -> bool) -> Vec<Fact> {
     let version = |row: &Row<D::Facts>| Fact::version(&D::key(&row.facts), row.stamp);
     let versions = block.rows.iter().filter_map(version);
     let tombstones = block.tombstones.iter().filter_map(|tombstone| match tombstone.ending {
-        Ending::Forgotten(by) => {
+        EndCause::Forgotten(by) => {
             let key = tombstone.key();
-            let is_needed = by == By::User || may_return(&key);
+            let is_needed = by == DeletionOrigin::User || may_return(&key);
             is_needed.then(|| Fact::tombstone(&key, tombstone.stamp, by))
         }
-        Ending::Dropped => None,
+        EndCause::Dropped => None,
     });
     let mut facts: Vec<Fact> = versions.chain(tombstones).collect();
     facts.sort_by_key(Fact::order);
@@ -211,7 +211,7 @@ fn record(log: u64, end: u64, last_seq: u64, list: &[Fact], out: &mut Vec<u8>) {
 
 /// The statements of a log's witness.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Testimony {
+pub struct WitnessContents {
     /// So much of the log is known to have been durable.
     pub end: u64,
     /// The last transaction known to have been durable.
@@ -226,8 +226,8 @@ pub struct Testimony {
 
 /// Reads the bytes of the witness of a log. Damaged records are passed over. Never panics, whatever the bytes
 /// are.
-pub fn read(bytes: &[u8], log: u64) -> Testimony {
-    let mut found = Testimony { len: FILE_HEADER as u64, ..Testimony::default() };
+pub fn read(bytes: &[u8], log: u64) -> WitnessContents {
+    let mut found = WitnessContents { len: FILE_HEADER as u64, ..WitnessContents::default() };
     found.is_whole = bytes.get(..FILE_HEADER) == Some(&header(log)[..]);
     let mut at = FILE_HEADER;
     while at < bytes.len() {
@@ -264,12 +264,12 @@ fn record_at(bytes: &[u8], log: u64, at: usize) -> Option<(Record, usize)> {
 }
 
 /// Reads the witness of a log from a disk; one that is not there or cannot be read says nothing.
-pub(crate) fn load(disk: &dyn Disk, log: u64) -> Testimony {
+pub(crate) fn load(disk: &dyn Disk, log: u64) -> WitnessContents {
     match disk::read(disk, &path(log)) {
         Ok(bytes) => read(&bytes, log),
         Err(_) => match disk::read_around(disk, &path(log)) {
-            Ok((bytes, _)) => Testimony { is_whole: false, ..read(&bytes, log) },
-            Err(_) => Testimony::default(),
+            Ok((bytes, _)) => WitnessContents { is_whole: false, ..read(&bytes, log) },
+            Err(_) => WitnessContents::default(),
         },
     }
 }
@@ -400,8 +400,8 @@ mod tests {
         let key = RefKey::of_text("Entity/door");
         vec![
             Fact::version(&key, stamp(7, 2)).unwrap(),
-            Fact::tombstone(&key, stamp(9, 3), By::User),
-            Fact::tombstone(&RefKey::of_text("Entity/cup"), stamp(9, 2), By::Rule),
+            Fact::tombstone(&key, stamp(9, 3), DeletionOrigin::User),
+            Fact::tombstone(&RefKey::of_text("Entity/cup"), stamp(9, 2), DeletionOrigin::Rule),
         ]
     }
 
@@ -435,7 +435,7 @@ mod tests {
         let found = load(&disk, 4);
         assert_eq!((found.end, found.last_seq, found.is_whole), (200, 12, true));
         assert_eq!(found.facts, facts[..2]);
-        assert!(load(&disk, 5) == Testimony::default());
+        assert!(load(&disk, 5) == WitnessContents::default());
     }
 
     #[test]

@@ -15,7 +15,7 @@ use zenoh::query::{ConsolidationMode, QueryTarget, Reply};
 
 use super::attachment::Attachment;
 use super::error::NodeError;
-use super::node::{AtDrop, Held, Node, Shared};
+use super::node::{Declarations, Node, OnDrop, Shared};
 use super::publisher::key_expr;
 use super::qos::Qos;
 use super::token::{EntityKind, Gid};
@@ -25,7 +25,7 @@ use crate::message::Message;
 /// A client of one service. Dropping it takes it out of the graph.
 pub struct Client {
     shared: Arc<Shared>,
-    held: Arc<Held>,
+    held: Arc<Declarations>,
     name: String,
     key: KeyExpr<'static>,
     gid: Gid,
@@ -130,7 +130,7 @@ impl Node {
         let hash = ty.hash.to_rihs_string();
         let endpoint = shared.endpoint(name.clone(), &ty.name, &hash, Qos::SERVICES);
         let key = key_expr(shared.key(&endpoint))?;
-        let held = Arc::new(Held::default());
+        let held = Arc::new(Declarations::default());
         let gid = shared.announce(EntityKind::Client, Some(endpoint), &held)?;
         Ok(Client {
             shared: Arc::clone(shared),
@@ -186,9 +186,9 @@ impl Client {
         };
         let calls = &self.shared.calls;
         let (number, answer, answered) = calls.begin().ok_or(CallError::HungUp)?;
-        let _ended = AtDrop(|| calls.end(number));
+        let _ended = OnDrop(|| calls.end(number));
         // Zenoh drops the callback when there is nothing more to come.
-        let nothing_more = AtDrop({
+        let nothing_more = OnDrop({
             let answer = answer.clone();
             move || _ = answer.try_send(None)
         });

@@ -21,7 +21,7 @@ use super::queue::Room;
 use super::remap::{Names, Rule};
 use super::service::Server;
 use super::token::{Endpoint, Entity, EntityKind, Gid, all_tokens};
-use super::view::{Came, Graph};
+use super::view::{Graph, TokenChange};
 use crate::interface::{Registry, TypeName};
 use crate::stamp::Stamp;
 
@@ -70,7 +70,7 @@ impl NodeConfig {
 /// A node. Dropping it takes everything it has out of the graph, also what is still held elsewhere.
 pub struct Node {
     pub(super) shared: Arc<Shared>,
-    held: Arc<Held>,
+    held: Arc<Declarations>,
     types: Types,
     /// `~/get_type_description`; dropped first, for its thread.
     describing: Option<Server>,
@@ -98,7 +98,7 @@ struct Local {
     closed: bool,
     /// By the name of their endpoint: only of one name two can be of different types.
     entities: HashMap<String, Vec<Arc<Entity>>>,
-    held: Vec<Weak<Held>>,
+    held: Vec<Weak<Declarations>>,
     /// Ids of our entities and tokens of those whose type was refused, so that each pair is told of
     /// once.
     refused: HashSet<(String, String)>,
@@ -135,7 +135,7 @@ impl Node {
             node_id: NEXT.fetch_add(1, Ordering::Relaxed).to_string(),
             local: Mutex::default(),
         });
-        let held = Arc::new(Held::default());
+        let held = Arc::new(Declarations::default());
         let watching = session
             .liveliness()
             .declare_subscriber(all_tokens(config.domain))
@@ -236,7 +236,7 @@ impl Shared {
         self: &Arc<Self>,
         kind: EntityKind,
         endpoint: Option<Endpoint>,
-        held: &Arc<Held>,
+        held: &Arc<Declarations>,
     ) -> Result<Gid, NodeError> {
         let id = match kind {
             EntityKind::Node => self.node_id.clone(),
@@ -299,15 +299,15 @@ impl Shared {
             return;
         }
         match self.graph.came(token) {
-            Ok(Came::New(theirs)) => {
+            Ok(TokenChange::New(theirs)) => {
                 let Some(Endpoint { name, .. }) = &theirs.endpoint else { return };
                 let local = self.lock().entities.get(name).cloned().unwrap_or_default();
                 for ours in &local {
                     self.compare(ours, &theirs);
                 }
             }
-            Ok(Came::Known) => {}
-            Ok(Came::TooMany) => {
+            Ok(TokenChange::Known) => {}
+            Ok(TokenChange::TooMany) => {
                 let name = "tokens of the graph".into();
                 self.events.report(&Event::Dropped { kind: EntityKind::Node, name });
             }
@@ -356,9 +356,9 @@ impl Drop for Announced {
 
 /// An entity's declarations in Zenoh. They go when the entity is dropped, or when its node is.
 #[derive(Default)]
-pub(super) struct Held(Mutex<Vec<Box<dyn Send>>>);
+pub(super) struct Declarations(Mutex<Vec<Box<dyn Send>>>);
 
-impl Held {
+impl Declarations {
     /// Holds on to something whose drop undeclares it.
     pub(super) fn hold(&self, part: impl Send + 'static) {
         self.0.lock().push(Box::new(part));
@@ -371,16 +371,16 @@ impl Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for Declarations {
     fn drop(&mut self) {
         self.let_go();
     }
 }
 
 /// Does something when it is dropped.
-pub(super) struct AtDrop<F: FnMut()>(pub(super) F);
+pub(super) struct OnDrop<F: FnMut()>(pub(super) F);
 
-impl<F: FnMut()> Drop for AtDrop<F> {
+impl<F: FnMut()> Drop for OnDrop<F> {
     fn drop(&mut self) {
         (self.0)();
     }

@@ -14,7 +14,7 @@ use zenoh::time::{NTP64, Timestamp};
 
 use super::attachment::Attachment;
 use super::error::NodeError;
-use super::node::{AtDrop, Held, Node, Shared};
+use super::node::{Declarations, Node, OnDrop, Shared};
 use super::qos::{History, Qos, Reliability};
 use super::token::{EntityKind, Gid};
 use crate::interface::MessageType;
@@ -23,7 +23,7 @@ use crate::message::Message;
 /// A publisher of one topic. Dropping it takes it out of the graph.
 pub struct Publisher {
     shared: Arc<Shared>,
-    held: Arc<Held>,
+    held: Arc<Declarations>,
     ty: Arc<MessageType>,
     topic: String,
     gid: Gid,
@@ -77,13 +77,13 @@ impl Shared {
             })
             .wait()
             .map_err(NodeError::zenoh("declare a publisher"))?;
-        let held = Arc::new(Held::default());
+        let held = Arc::new(Declarations::default());
         let cache = match qos.is_latched() {
             true => Some(self.cache(&held, &key, &qos)?),
             false => None,
         };
         let out = Arc::new(Mutex::new(Some(Out { declared, sequence: 0, cache })));
-        held.hold(AtDrop({
+        held.hold(OnDrop({
             let out = Arc::clone(&out);
             move || drop(lock(&out).take())
         }));
@@ -98,7 +98,7 @@ impl Shared {
     /// understand both (zenoh-ext, `advanced_publisher.rs` and `advanced_subscriber.rs`).
     fn cache(
         &self,
-        held: &Held,
+        held: &Declarations,
         key: &KeyExpr<'static>,
         qos: &Qos,
     ) -> Result<Arc<Mutex<Cache>>, NodeError> {
@@ -194,11 +194,11 @@ impl fmt::Debug for Publisher {
 /// The last messages of a latched topic.
 struct Cache {
     depth: usize,
-    kept: VecDeque<Kept>,
+    kept: VecDeque<CachedMessage>,
     last: NTP64,
 }
 
-struct Kept {
+struct CachedMessage {
     payload: ZBytes,
     attachment: ZBytes,
     at: Timestamp,
@@ -224,7 +224,7 @@ impl Cache {
         if self.kept.len() >= self.depth {
             self.kept.pop_front();
         }
-        self.kept.push_back(Kept { payload, attachment, at });
+        self.kept.push_back(CachedMessage { payload, attachment, at });
         at
     }
 }

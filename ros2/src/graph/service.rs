@@ -11,7 +11,7 @@ use zenoh::query::Query;
 use super::attachment::{Attachment, AttachmentError};
 use super::error::NodeError;
 use super::event::Event;
-use super::node::{AtDrop, Held, Node, Shared};
+use super::node::{Declarations, Node, OnDrop, Shared};
 use super::publisher::key_expr;
 use super::qos::Qos;
 use super::queue::{Lane, Queue};
@@ -24,7 +24,7 @@ use crate::stamp::Stamp;
 /// A service server. Dropping it takes it out of the graph and waits for the call that is running;
 /// none comes after that.
 pub struct Server {
-    held: Arc<Held>,
+    held: Arc<Declarations>,
     name: String,
     worker: Worker,
 }
@@ -106,8 +106,8 @@ impl Shared {
                 }
             }
         })?;
-        let held = Arc::new(Held::default());
-        held.hold(AtDrop({
+        let held = Arc::new(Declarations::default());
+        held.hold(OnDrop({
             let queue = Arc::clone(&queue);
             move || queue.close()
         }));

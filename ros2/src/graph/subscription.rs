@@ -17,7 +17,7 @@ use super::attachment::{Attachment, AttachmentError};
 use super::error::NodeError;
 use super::event::Event;
 use super::latched::{Latched, Mark};
-use super::node::{AtDrop, Held, Node, Shared};
+use super::node::{Declarations, Node, OnDrop, Shared};
 use super::publisher::key_expr;
 use super::qos::Qos;
 use super::queue::{Lane, Queue};
@@ -58,7 +58,7 @@ pub struct Received {
 /// A subscription to one topic. Dropping it takes it out of the graph and waits for the call that is
 /// running; none comes after that.
 pub struct Subscription {
-    held: Arc<Held>,
+    held: Arc<Declarations>,
     queue: Arc<Queue<Raw>>,
     topic: String,
     worker: Worker,
@@ -102,10 +102,10 @@ impl Node {
             queue: Arc::clone(&queue),
             latched: qos.is_latched().then(|| Mutex::new(Latched::new())),
         });
-        let held = Arc::new(Held::default());
+        let held = Arc::new(Declarations::default());
         // Nobody sends: all callbacks have returned once the one sender is gone, which Zenoh drops with the callback.
         let (in_callback, returned) = mpsc::channel::<()>();
-        held.hold(AtDrop({
+        held.hold(OnDrop({
             let queue = Arc::clone(&queue);
             move || {
                 if queue.is_last_taken() {
@@ -275,7 +275,7 @@ impl Inlet {
         let Some(latched) = &inlet.latched else { return };
         lock(latched).asked();
         // Dropped with the callback: when the last answer is in, the time is over, or on failure.
-        let end = AtDrop({
+        let end = OnDrop({
             let inlet = Arc::clone(inlet);
             move || inlet.answered()
         });

@@ -31,7 +31,7 @@ struct Entities {
 
 /// Change of the view by a token.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Came {
+pub(crate) enum TokenChange {
     New(Arc<Entity>),
     Known,
     /// There is no room for it.
@@ -125,14 +125,14 @@ impl Graph {
         }
     }
 
-    pub(crate) fn came(&self, token: &str) -> Result<Came, TokenError> {
+    pub(crate) fn came(&self, token: &str) -> Result<TokenChange, TokenError> {
         let entity = Arc::new(Entity::parse(token)?);
         let mut entities = self.lock();
         if entities.by_token.contains_key(token) {
-            return Ok(Came::Known);
+            return Ok(TokenChange::Known);
         }
         if entities.by_token.len() >= MOST {
-            return Ok(Came::TooMany);
+            return Ok(TokenChange::TooMany);
         }
         entities.by_token.insert(token.to_owned(), Arc::clone(&entity));
         entities.by_gid.insert(Gid::of_token(token), Arc::clone(&entity));
@@ -141,7 +141,7 @@ impl Graph {
         }
         self.version.fetch_add(1, Ordering::Release);
         self.changed.notify_all();
-        Ok(Came::New(entity))
+        Ok(TokenChange::New(entity))
     }
 
     pub(crate) fn went(&self, token: &str) {
@@ -178,8 +178,8 @@ mod tests {
     fn the_view_follows_tokens_that_come_and_go() {
         let graph = Graph::default();
         for token in [NODE, TALKER, SERVER] {
-            assert!(matches!(graph.came(token), Ok(Came::New(_))));
-            assert_eq!(graph.came(token), Ok(Came::Known));
+            assert!(matches!(graph.came(token), Ok(TokenChange::New(_))));
+            assert_eq!(graph.came(token), Ok(TokenChange::Known));
         }
         assert_eq!(graph.nodes().into_iter().collect::<Vec<_>>(), ["/r1/talker"]);
         assert_eq!(graph.topics().keys().collect::<Vec<_>>(), ["/chatter"]);
@@ -199,7 +199,7 @@ mod tests {
         assert_eq!(graph.entities().len(), 2);
         let version = graph.version();
         assert!(graph.came("@ros2_lv/0/a").is_err());
-        assert_eq!(graph.came(NODE), Ok(Came::Known));
+        assert_eq!(graph.came(NODE), Ok(TokenChange::Known));
         assert_eq!(graph.version(), version);
         graph.came(TALKER).unwrap();
         assert_ne!(graph.version(), version);

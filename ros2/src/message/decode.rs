@@ -89,12 +89,12 @@ impl Message {
 }
 
 /// The fault, and the path to it from the end.
-struct Wrong {
+struct DecodeFault {
     why: String,
     path: Vec<String>,
 }
 
-impl Wrong {
+impl DecodeFault {
     fn new(why: impl ToString) -> Self {
         Self { why: why.to_string(), path: Vec::new() }
     }
@@ -116,7 +116,10 @@ impl Wrong {
     }
 }
 
-fn read<Order: ByteOrder>(ty: &Arc<MessageType>, body: &[u8]) -> (Result<Message, Wrong>, usize) {
+fn read<Order: ByteOrder>(
+    ty: &Arc<MessageType>,
+    body: &[u8],
+) -> (Result<Message, DecodeFault>, usize) {
     let mut reader = Reader { cdr: CdrReader::<Order>::new(body), room: MOST_ROOM };
     let message = reader.message(ty);
     (message, reader.cdr.position())
@@ -129,7 +132,7 @@ struct Reader<'a, Order> {
 }
 
 impl<Order: ByteOrder> Reader<'_, Order> {
-    fn message(&mut self, ty: &Arc<MessageType>) -> Result<Message, Wrong> {
+    fn message(&mut self, ty: &Arc<MessageType>) -> Result<Message, DecodeFault> {
         let mut values = Vec::with_capacity(ty.fields.len().min(self.cdr.remaining()));
         for field in &ty.fields {
             let value =
@@ -139,13 +142,15 @@ impl<Order: ByteOrder> Reader<'_, Order> {
         Ok(Message::of(ty.clone(), values))
     }
 
-    fn field(&mut self, ty: &FieldType) -> Result<Value, Wrong> {
+    fn field(&mut self, ty: &FieldType) -> Result<Value, DecodeFault> {
         let n = match ty.shape {
             Shape::Single => return self.one(&ty.element),
             Shape::Array(n) => n,
             Shape::Bounded(bound) => match self.length()? {
                 n if n > bound => {
-                    return Err(Wrong::new(format!("{n} values, and {ty} has at most {bound}")));
+                    return Err(DecodeFault::new(format!(
+                        "{n} values, and {ty} has at most {bound}"
+                    )));
                 }
                 n => n,
             },
@@ -153,7 +158,7 @@ impl<Order: ByteOrder> Reader<'_, Order> {
         };
         let left = self.cdr.remaining();
         if n.saturating_mul(least(&ty.element)) > left {
-            return Err(Wrong::new(format!(
+            return Err(DecodeFault::new(format!(
                 "{n} values of {ty} in the {left} bytes that are left"
             )));
         }
@@ -191,7 +196,7 @@ impl<Order: ByteOrder> Reader<'_, Order> {
         ty: &FieldType,
         size: usize,
         of: impl Fn(&Value) -> Option<T>,
-    ) -> Result<Vec<T>, Wrong> {
+    ) -> Result<Vec<T>, DecodeFault> {
         self.take_room(n, ty, size)?;
         let mut values = Vec::with_capacity(n);
         for i in 0..n {
@@ -201,15 +206,15 @@ impl<Order: ByteOrder> Reader<'_, Order> {
         Ok(values)
     }
 
-    fn take_room(&mut self, n: usize, ty: &FieldType, each: usize) -> Result<(), Wrong> {
+    fn take_room(&mut self, n: usize, ty: &FieldType, each: usize) -> Result<(), DecodeFault> {
         self.room = self.room.checked_sub(n.saturating_mul(each)).ok_or_else(|| {
             let most = MOST_ROOM >> 20;
-            Wrong::new(format!("with {n} values of {ty} it takes more than {most} MiB"))
+            DecodeFault::new(format!("with {n} values of {ty} it takes more than {most} MiB"))
         })?;
         Ok(())
     }
 
-    fn one(&mut self, element: &Element) -> Result<Value, Wrong> {
+    fn one(&mut self, element: &Element) -> Result<Value, DecodeFault> {
         let cdr = &mut self.cdr;
         match element {
             Element::Bool => cdr.read_bool().map(Value::from),
@@ -229,7 +234,7 @@ impl<Order: ByteOrder> Reader<'_, Order> {
         .map_err(cut)
     }
 
-    fn float(&mut self, element: &Element) -> Result<f64, Wrong> {
+    fn float(&mut self, element: &Element) -> Result<f64, DecodeFault> {
         match element {
             Element::F32 => self.cdr.read_f32().map(f64::from),
             _ => self.cdr.read_f64(),
@@ -237,26 +242,25 @@ impl<Order: ByteOrder> Reader<'_, Order> {
         .map_err(cut)
     }
 
-    fn length(&mut self) -> Result<usize, Wrong> {
+    fn length(&mut self) -> Result<usize, DecodeFault> {
         self.cdr.read_u32().map(|n| n as usize).map_err(cut)
     }
 
     /// A string is its length with the NUL that ends it, and the bytes. ROS says UTF-8 and nobody checks:
     /// a byte that is none becomes U+FFFD, for one letter is no reason to lose a message of an error. Where
     /// there is a bound the text still keeps within it.
-    fn text(&mut self, bound: Option<usize>) -> Result<String, Wrong> {
+    fn text(&mut self, bound: Option<usize>) -> Result<String, DecodeFault> {
         let n = self.length()?;
         let left = self.cdr.remaining();
-        let bytes = self
-            .cdr
-            .read_bytes(n)
-            .map_err(|_| Wrong::new(format!("a text of {n} bytes in the {left} that are left")))?;
+        let bytes = self.cdr.read_bytes(n).map_err(|_| {
+            DecodeFault::new(format!("a text of {n} bytes in the {left} that are left"))
+        })?;
         let plain = bytes.strip_suffix(&[0]).unwrap_or(bytes);
         if plain.contains(&0) {
-            return Err(Wrong::new("a text with a NUL in it"));
+            return Err(DecodeFault::new("a text with a NUL in it"));
         }
         match bound {
-            Some(bound) if plain.len() > bound => Err(Wrong::new(format!(
+            Some(bound) if plain.len() > bound => Err(DecodeFault::new(format!(
                 "a text of {} bytes, at most {bound} are allowed",
                 plain.len()
             ))),
@@ -273,31 +277,37 @@ impl<Order: ByteOrder> Reader<'_, Order> {
 
     /// A wide string is its length in units without NUL, and the units in UTF-16 (Fast-CDR 2, in ROS 2
     /// since Jazzy).
-    fn wide_text(&mut self, bound: Option<usize>) -> Result<String, Wrong> {
+    fn wide_text(&mut self, bound: Option<usize>) -> Result<String, DecodeFault> {
         let n = self.length()?;
         let left = self.cdr.remaining();
         if n > left / 2 {
-            return Err(Wrong::new(format!("a text of {n} UTF-16 units in the {left} bytes left")));
+            return Err(DecodeFault::new(format!(
+                "a text of {n} UTF-16 units in the {left} bytes left"
+            )));
         }
         if let Some(bound) = bound.filter(|bound| n > *bound) {
-            return Err(Wrong::new(format!("a text of {n} units, at most {bound} are allowed")));
+            return Err(DecodeFault::new(format!(
+                "a text of {n} units, at most {bound} are allowed"
+            )));
         }
         let mut units = Vec::with_capacity(n);
         for _ in 0..n {
             units.push(self.cdr.read_u16().map_err(cut)?);
         }
         if units.contains(&0) {
-            return Err(Wrong::new("a text with a NUL in it"));
+            return Err(DecodeFault::new("a text with a NUL in it"));
         }
         Ok(String::from_utf16_lossy(&units))
     }
 }
 
-fn cut(why: hiroz_cdr::Error) -> Wrong {
+fn cut(why: hiroz_cdr::Error) -> DecodeFault {
     match why {
-        hiroz_cdr::Error::UnexpectedEof => Wrong::new("the bytes end here"),
-        hiroz_cdr::Error::InvalidBool(byte) => Wrong::new(format!("{byte} is no bool, 0 or 1")),
-        other => Wrong::new(other),
+        hiroz_cdr::Error::UnexpectedEof => DecodeFault::new("the bytes end here"),
+        hiroz_cdr::Error::InvalidBool(byte) => {
+            DecodeFault::new(format!("{byte} is no bool, 0 or 1"))
+        }
+        other => DecodeFault::new(other),
     }
 }
 

@@ -8,7 +8,7 @@ use crate::interface::{Element, FieldType, Shape};
 
 /// A value that does not fit the type of its field.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Misfit {
+pub(crate) enum TypeMismatch {
     /// A value of another kind.
     Kind { given: String, wanted: String },
     /// A number beyond the type.
@@ -22,10 +22,10 @@ pub(crate) enum Misfit {
     /// A NUL in a text.
     Nul,
     /// The element of a list.
-    Element { index: usize, why: Box<Misfit> },
+    Element { index: usize, why: Box<TypeMismatch> },
 }
 
-impl Misfit {
+impl TypeMismatch {
     fn kind(given: &Value, wanted: impl fmt::Display) -> Self {
         Self::Kind { given: given.kind().to_owned(), wanted: wanted.to_string() }
     }
@@ -39,7 +39,7 @@ impl Misfit {
     }
 }
 
-impl fmt::Display for Misfit {
+impl fmt::Display for TypeMismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Kind { given, wanted } => write!(f, "{given} is no {wanted}"),
@@ -61,14 +61,14 @@ impl fmt::Display for Misfit {
 
 /// Converts a value to the form that the type has, if it fits: integers of either sign by their value, integers
 /// also as floats, and lists of what fits the elements.
-pub(crate) fn fit(value: Value, ty: &FieldType) -> Result<Value, Misfit> {
+pub(crate) fn fit(value: Value, ty: &FieldType) -> Result<Value, TypeMismatch> {
     if ty.shape == Shape::Single {
         return fit_one(value, &ty.element);
     }
     let many = match (value, Many::of(&ty.element)) {
         (Value::Bytes(bytes), Many::Bytes) => Value::Bytes(bytes),
         (Value::Floats(floats), Many::Floats) => {
-            let fitted: Result<Vec<f64>, Misfit> =
+            let fitted: Result<Vec<f64>, TypeMismatch> =
                 floats.into_iter().map(|float| fit_float(float, &ty.element)).collect();
             Value::Floats(fitted?)
         }
@@ -77,23 +77,24 @@ pub(crate) fn fit(value: Value, ty: &FieldType) -> Result<Value, Misfit> {
             let items = (0..packed.len()).filter_map(|at| packed.at(at).map(Cow::into_owned));
             fit_list(items, ty)?
         }
-        (other, _) => return Err(Misfit::kind(&other, ty)),
+        (other, _) => return Err(TypeMismatch::kind(&other, ty)),
     };
     let n = many.len();
     match ty.shape {
         Shape::Array(len) if n != len => {
-            Err(Misfit::Length { values: n, len, wanted: ty.to_string() })
+            Err(TypeMismatch::Length { values: n, len, wanted: ty.to_string() })
         }
         Shape::Bounded(bound) if n > bound => {
-            Err(Misfit::Bound { values: n, bound, wanted: ty.to_string() })
+            Err(TypeMismatch::Bound { values: n, bound, wanted: ty.to_string() })
         }
         _ => Ok(many),
     }
 }
 
-fn fit_list(items: impl Iterator<Item = Value>, ty: &FieldType) -> Result<Value, Misfit> {
+fn fit_list(items: impl Iterator<Item = Value>, ty: &FieldType) -> Result<Value, TypeMismatch> {
     let fitted = items.enumerate().map(|(index, item)| {
-        fit_one(item, &ty.element).map_err(|why| Misfit::Element { index, why: Box::new(why) })
+        fit_one(item, &ty.element)
+            .map_err(|why| TypeMismatch::Element { index, why: Box::new(why) })
     });
     // It fits by now, so that none of these finds nothing.
     macro_rules! packed {
@@ -116,17 +117,17 @@ fn fit_list(items: impl Iterator<Item = Value>, ty: &FieldType) -> Result<Value,
     })
 }
 
-fn fit_one(value: Value, element: &Element) -> Result<Value, Misfit> {
-    let wrong = |value: &Value| Misfit::kind(value, element);
+fn fit_one(value: Value, element: &Element) -> Result<Value, TypeMismatch> {
+    let wrong = |value: &Value| TypeMismatch::kind(value, element);
     let signed = |value: Value, low: i64, high: i64| match value.as_i64() {
         Some(n) if (low..=high).contains(&n) => Ok(Value::Int(n)),
-        Some(n) => Err(Misfit::range(n, element)),
+        Some(n) => Err(TypeMismatch::range(n, element)),
         None => Err(wrong(&value)),
     };
     let unsigned = |value: Value, high: u64| match (value.as_u64(), &value) {
         (Some(n), _) if n <= high => Ok(Value::Uint(n)),
-        (Some(n), _) => Err(Misfit::range(n, element)),
-        (None, Value::Int(n)) => Err(Misfit::range(n, element)),
+        (Some(n), _) => Err(TypeMismatch::range(n, element)),
+        (None, Value::Int(n)) => Err(TypeMismatch::range(n, element)),
         (None, _) => Err(wrong(&value)),
     };
     match element {
@@ -149,7 +150,7 @@ fn fit_one(value: Value, element: &Element) -> Result<Value, Misfit> {
         Element::Text { bound } => match value {
             Value::Text(text) => match bound {
                 Some(bound) if text.len() > *bound => {
-                    Err(Misfit::too_long(text.len(), "bytes", element))
+                    Err(TypeMismatch::too_long(text.len(), "bytes", element))
                 }
                 _ => text_without_nul(text),
             },
@@ -160,7 +161,7 @@ fn fit_one(value: Value, element: &Element) -> Result<Value, Misfit> {
                 let units = text.encode_utf16().count();
                 match bound {
                     Some(bound) if units > *bound => {
-                        Err(Misfit::too_long(units, "UTF-16 units", element))
+                        Err(TypeMismatch::too_long(units, "UTF-16 units", element))
                     }
                     _ => text_without_nul(text),
                 }
@@ -169,7 +170,7 @@ fn fit_one(value: Value, element: &Element) -> Result<Value, Misfit> {
         },
         Element::Message(ty) => match value {
             Value::Message(message) if *message.ty() == *ty => Ok(Value::Message(message)),
-            Value::Message(message) => Err(Misfit::Kind {
+            Value::Message(message) => Err(TypeMismatch::Kind {
                 given: format!("a {}", message.ty().name),
                 wanted: ty.name.to_string(),
             }),
@@ -179,18 +180,18 @@ fn fit_one(value: Value, element: &Element) -> Result<Value, Misfit> {
 }
 
 /// Refuses a text with a NUL: C strings end at the first one, so the rest would be lost on the way.
-fn text_without_nul(text: String) -> Result<Value, Misfit> {
+fn text_without_nul(text: String) -> Result<Value, TypeMismatch> {
     if text.contains('\0') {
-        return Err(Misfit::Nul);
+        return Err(TypeMismatch::Nul);
     }
     Ok(Value::Text(text))
 }
 
 /// Rounds a value to the type; a `float32` is kept as the `float64` of the same value.
-fn fit_float(float: f64, element: &Element) -> Result<f64, Misfit> {
+fn fit_float(float: f64, element: &Element) -> Result<f64, TypeMismatch> {
     match element {
         Element::F32 if float.is_finite() && (float as f32).is_infinite() => {
-            Err(Misfit::range(float, element))
+            Err(TypeMismatch::range(float, element))
         }
         Element::F32 => Ok(f64::from(float as f32)),
         _ => Ok(float),

@@ -34,15 +34,15 @@ pub struct Notice {
 pub struct Announcer {
     queue: SyncSender<Notice>,
     dropped: Arc<AtomicU64>,
-    is_heard: Arc<dyn IsHeard>,
+    is_heard: Arc<dyn HasListeners>,
 }
 
 /// True if anybody listens.
-trait IsHeard: std::fmt::Debug + Send + Sync {
+trait HasListeners: std::fmt::Debug + Send + Sync {
     fn is_heard(&self) -> bool;
 }
 
-impl IsHeard for crate::graph::Publisher {
+impl HasListeners for crate::graph::Publisher {
     fn is_heard(&self) -> bool {
         Self::is_heard(self)
     }

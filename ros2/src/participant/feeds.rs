@@ -46,7 +46,7 @@ struct Feed {
 
 /// State of a feed.
 struct State {
-    what: What,
+    what: Reception,
     /// True if a rule names it with its type: then it stays, come who may.
     is_named: bool,
     /// Since when nobody publishes it.
@@ -58,13 +58,13 @@ type Marks = HashMap<Gid, (i64, Stamp)>;
 
 /// Messages delivered by an earlier subscription to the same feed.
 #[derive(Default)]
-struct HeardBefore {
+struct DeliveredBefore {
     marks: Marks,
     /// Time at which it stopped listening. Without an earlier one: `None`.
     until: Option<Stamp>,
 }
 
-impl HeardBefore {
+impl DeliveredBefore {
     /// Returns true if the earlier subscription delivered this message.
     fn includes(&self, received: &Received) -> bool {
         match received.publisher {
@@ -77,7 +77,7 @@ impl HeardBefore {
     }
 }
 
-enum What {
+enum Reception {
     /// It is listened to.
     Heard {
         is_latched: bool,
@@ -92,12 +92,12 @@ enum What {
 impl State {
     /// Returns true if it is time to try again what could not be listened to.
     fn is_due(&self) -> bool {
-        matches!(self.what, What::Refused { at, .. } if at.elapsed() >= AGAIN)
+        matches!(self.what, Reception::Refused { at, .. } if at.elapsed() >= AGAIN)
     }
 }
 
 /// Somebody publishes what a rule wants.
-struct Offer {
+struct FeedOffer {
     feed: Feed,
     name: TypeName,
     publisher: Arc<Entity>,
@@ -117,23 +117,23 @@ pub(super) struct Feeds {
     thread: Option<JoinHandle<()>>,
 }
 
-/// True if to stop, and the bell for it.
+/// True if to stop, and the waker for it.
 #[derive(Default)]
 struct Stop {
     is_asked: Mutex<bool>,
-    bell: Condvar,
+    waker: Condvar,
 }
 
 impl Stop {
     fn ask(&self) {
         *self.is_asked.lock() = true;
-        self.bell.notify_all();
+        self.waker.notify_all();
     }
 
     /// Waits so long at most; whether to stop.
     fn wait(&self, pause: Duration) -> bool {
         let mut is_asked = self.is_asked.lock();
-        self.bell.wait_while_for(&mut is_asked, |is_asked| !*is_asked, pause);
+        self.waker.wait_while_for(&mut is_asked, |is_asked| !*is_asked, pause);
         *is_asked
     }
 }
@@ -142,7 +142,7 @@ impl Feeds {
     /// Starts to look at the graph.
     pub(super) fn start(node: Arc<Node>, context: Arc<Context>) -> std::io::Result<Self> {
         let stop = Arc::<Stop>::default();
-        let looker = Looker {
+        let looker = FeedDiscovery {
             node: node.clone(),
             context,
             stop: stop.clone(),
@@ -171,7 +171,7 @@ impl Drop for Feeds {
     }
 }
 
-struct Looker {
+struct FeedDiscovery {
     node: Arc<Node>,
     context: Arc<Context>,
     stop: Arc<Stop>,
@@ -188,7 +188,7 @@ struct Looker {
     seen: Option<u64>,
 }
 
-impl Looker {
+impl FeedDiscovery {
     fn run(mut self) {
         self.hear_what_is_named();
         loop {
@@ -203,7 +203,7 @@ impl Looker {
         }
         // All at once: each ends by itself, and only then one after the other is waited for.
         for state in self.feeds.values() {
-            if let What::Heard { subscription, .. } = &state.what {
+            if let Reception::Heard { subscription, .. } = &state.what {
                 subscription.close();
             }
         }
@@ -271,8 +271,8 @@ impl Looker {
         // Then what must be asked for. That takes time, and others come meanwhile: some questions, and
         // another look. Who was never asked for comes before who is asked for again.
         questions.sort_by_key(|offer| match &self.feeds.get(&offer.feed)?.what {
-            What::Refused { at, .. } => Some(*at),
-            What::Heard { .. } => None,
+            Reception::Refused { at, .. } => Some(*at),
+            Reception::Heard { .. } => None,
         });
         let is_asking = !questions.is_empty();
         let begun = Instant::now();
@@ -302,11 +302,11 @@ impl Looker {
             }
             // Nobody comes who could be asked about what only a rule names.
             if !present.contains(feed)
-                && let What::Refused { at, .. } = &mut state.what
+                && let Reception::Refused { at, .. } = &mut state.what
             {
                 *at = Instant::now();
             }
-            let is_heard = matches!(state.what, What::Heard { .. });
+            let is_heard = matches!(state.what, Reception::Heard { .. });
             state.gone.is_none() || (is_heard && !changed.contains(feed.topic.as_str()))
         });
     }
@@ -314,8 +314,8 @@ impl Looker {
     /// Says what is not listened to.
     fn tell(&self) {
         let refused = self.feeds.iter().filter_map(|(feed, state)| match &state.what {
-            What::Refused { why, .. } => Some((feed.topic.clone(), why.clone())),
-            What::Heard { .. } => None,
+            Reception::Refused { why, .. } => Some((feed.topic.clone(), why.clone())),
+            Reception::Heard { .. } => None,
         });
         let is_found = |topic: &str| self.feeds.keys().any(|feed| feed.topic == topic);
         let unknown = self.unknown.iter().filter(|(topic, _)| !is_found(topic));
@@ -324,7 +324,7 @@ impl Looker {
     }
 
     /// Returns the offer of a topic's publisher, if a rule wants it.
-    fn offer(&mut self, topic: &str, publisher: Arc<Entity>) -> Option<Offer> {
+    fn offer(&mut self, topic: &str, publisher: Arc<Entity>) -> Option<FeedOffer> {
         let endpoint = publisher.endpoint.as_ref()?;
         // What we publish ourselves is no news to us.
         if self.node.names().full() == publisher.node_name() {
@@ -346,11 +346,11 @@ impl Looker {
             dds_type: endpoint.dds_type.clone(),
             hash: endpoint.hash.clone(),
         };
-        Some(Offer { feed, name, publisher })
+        Some(FeedOffer { feed, name, publisher })
     }
 
     /// From here on what is offered is listened to, if it can be. Comes back if its type must be asked for.
-    fn consider(&mut self, offer: Offer) -> Option<Offer> {
+    fn consider(&mut self, offer: FeedOffer) -> Option<FeedOffer> {
         let endpoint = offer.publisher.endpoint.as_ref()?;
         let is_latched = endpoint.qos.durability == Durability::TransientLocal;
         let state = self.feeds.get(&offer.feed);
@@ -358,8 +358,12 @@ impl Looker {
         let node = offer.publisher.node_name();
         match state.map(|state| (&state.what, state.is_due())) {
             // One who keeps its last messages may come after others that do not.
-            Some((What::Heard { is_latched: was, .. }, _)) if *was || !is_latched => return None,
-            Some((What::Refused { asked, .. }, false)) if asked.contains(&node) => return None,
+            Some((Reception::Heard { is_latched: was, .. }, _)) if *was || !is_latched => {
+                return None;
+            }
+            Some((Reception::Refused { asked, .. }, false)) if asked.contains(&node) => {
+                return None;
+            }
             _ => {}
         }
         let is_new = state.is_none();
@@ -380,8 +384,8 @@ impl Looker {
     }
 
     /// Asks a publisher's node for the type, and listens.
-    fn ask(&mut self, offer: Offer) {
-        let Offer { feed, publisher, .. } = offer;
+    fn ask(&mut self, offer: FeedOffer) {
+        let FeedOffer { feed, publisher, .. } = offer;
         let Some(endpoint) = &publisher.endpoint else { return };
         let is_named = self.feeds.get(&feed).is_some_and(|state| state.is_named);
         if !self.feeds.contains_key(&feed) && !self.make_room(false) {
@@ -434,7 +438,7 @@ impl Looker {
         let gone = self.feeds.iter().filter_map(|(feed, state)| Some((state.gone?, feed)));
         let longest = gone.min_by_key(|(since, _)| *since).map(|(_, feed)| feed);
         let mut refused = self.feeds.iter().filter(|(_, state)| {
-            is_known && !state.is_named && matches!(state.what, What::Refused { .. })
+            is_known && !state.is_named && matches!(state.what, Reception::Refused { .. })
         });
         let goes = longest.or_else(|| refused.next().map(|(feed, _)| feed)).cloned();
         goes.is_some_and(|feed| self.feeds.remove(&feed).is_some())
@@ -443,7 +447,7 @@ impl Looker {
     /// The type, if it is known with that hash.
     fn known(&self, feed: &Feed, name: &TypeName) -> Option<Arc<MessageType>> {
         // Of two types of one name only one is in the registry.
-        if let Some(State { what: What::Heard { ty, .. }, .. }) = self.feeds.get(feed) {
+        if let Some(State { what: Reception::Heard { ty, .. }, .. }) = self.feeds.get(feed) {
             return Some(ty.clone());
         }
         let types = self.node.types().read();
@@ -469,7 +473,7 @@ impl Looker {
         // hear what arrives meanwhile: the new one waits for this lock until the old one has handed on
         // all it heard, and then leaves that out. The publishers may also have kept it for the new one.
         let before = self.feeds.remove(&feed);
-        let heard_before = Arc::<Mutex<HeardBefore>>::default();
+        let heard_before = Arc::<Mutex<DeliveredBefore>>::default();
         let mut before_it = heard_before.lock();
         let delivered = Arc::<Mutex<Marks>>::default();
         let (context, node) = (self.context.clone(), self.node.graph().clone());
@@ -492,7 +496,9 @@ impl Looker {
             context.observe(&topic, who, received);
         };
         let subscribed = self.node.subscribe(&feed.topic, ty, qos, each);
-        if let Some(What::Heard { delivered, subscription, .. }) = before.map(|state| state.what) {
+        if let Some(Reception::Heard { delivered, subscription, .. }) =
+            before.map(|state| state.what)
+        {
             before_it.until = Some((self.context.clock)());
             subscription.finish();
             before_it.marks = std::mem::take(&mut *delivered.lock());
@@ -502,12 +508,12 @@ impl Looker {
             Ok(subscription) => {
                 tracing::info!(topic = feed.topic, ty = %ty.name, "listening");
                 let ty = ty.clone();
-                let what = What::Heard { is_latched, ty, delivered, subscription };
+                let what = Reception::Heard { is_latched, ty, delivered, subscription };
                 self.feeds.insert(feed, State { what, is_named, gone: None });
             }
             Err(error) => {
                 tracing::warn!(%error, topic = feed.topic, "not listened to");
-                let what = What::Refused {
+                let what = Reception::Refused {
                     at: Instant::now(),
                     why: error.to_string(),
                     asked: HashSet::new(),
@@ -519,10 +525,11 @@ impl Looker {
 
     /// A node that publishes it did not say what it is.
     fn refuse(&mut self, feed: Feed, why: String, node: String) {
-        let what = What::Refused { at: Instant::now(), why: String::new(), asked: HashSet::new() };
+        let what =
+            Reception::Refused { at: Instant::now(), why: String::new(), asked: HashSet::new() };
         let state = self.feeds.entry(feed).or_insert(State { what, is_named: false, gone: None });
         let is_due = state.is_due();
-        let What::Refused { at, why: said, asked } = &mut state.what else { return };
+        let Reception::Refused { at, why: said, asked } = &mut state.what else { return };
         if is_due {
             asked.clear();
         }

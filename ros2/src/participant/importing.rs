@@ -34,7 +34,7 @@ struct Importer {
 }
 
 /// Request of a goal.
-struct Wanted {
+struct ImportGoal {
     path: PathBuf,
     overwrite: bool,
 }
@@ -63,7 +63,7 @@ fn elsewhere(format: &str, file: &Path) -> String {
 }
 
 impl Importer {
-    fn wanted(&self, goal: &Message) -> Result<Wanted, Refusal> {
+    fn wanted(&self, goal: &Message) -> Result<ImportGoal, Refusal> {
         let parameters: Map =
             self.records.import_goal(goal).map_err(|refused| wrong(&refused.path, refused.why))?;
         let text = |name: &str| parameters.get(name).and_then(Value::as_str);
@@ -81,7 +81,7 @@ impl Importer {
                 return Err(wrong("/merge", message));
             }
         };
-        Ok(Wanted { path, overwrite })
+        Ok(ImportGoal { path, overwrite })
     }
 }
 

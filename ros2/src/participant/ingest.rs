@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::message::Message;
-use crate::rules::{Arrival, Decision, Kept, Rules, Untold, Wait};
+use crate::rules::{Arrival, Decision, KeptResource, Rules, UnreportedSightings, Wait};
 use crate::stamp::Stamp;
 use crate::tf::Buffer;
 
@@ -66,7 +66,7 @@ impl Ingest {
     }
 
     /// The memories to be made of a message.
-    pub(super) fn observe(&mut self, observed: Observed, tf: &Buffer) -> Vec<Kept> {
+    pub(super) fn observe(&mut self, observed: Observed, tf: &Buffer) -> Vec<KeptResource> {
         let decisions = self.rules.observe(&observed.arrival(), &observed.message, tf);
         let received = observed.received;
         let kept = self.sort(decisions, &Arc::new(observed), received);
@@ -74,7 +74,7 @@ impl Ingest {
     }
 
     /// Those that wait longest go on as they are, if too many wait.
-    fn make_room(&mut self, mut kept: Vec<Kept>, tf: &Buffer) -> Vec<Kept> {
+    fn make_room(&mut self, mut kept: Vec<KeptResource>, tf: &Buffer) -> Vec<KeptResource> {
         while self.waiting.len() > MOST_WAITING || self.bytes > MOST_BYTES {
             let Some(oldest) = self.waiting.pop_front() else { break };
             self.bytes -= oldest.message.size;
@@ -90,7 +90,7 @@ impl Ingest {
         decisions: Vec<Decision>,
         message: &Arc<Observed>,
         soonest: Stamp,
-    ) -> Vec<Kept> {
+    ) -> Vec<KeptResource> {
         let mut kept = Vec::new();
         for decision in decisions {
             match decision {
@@ -107,7 +107,7 @@ impl Ingest {
     }
 
     /// Decides what can be decided by now of the waiting messages; all of it, if there will be no other time.
-    pub(super) fn go_on(&mut self, now: Stamp, tf: &Buffer, all: bool) -> Vec<Kept> {
+    pub(super) fn go_on(&mut self, now: Stamp, tf: &Buffer, all: bool) -> Vec<KeptResource> {
         let mut kept = Vec::new();
         self.bytes = 0;
         for waiting in std::mem::take(&mut self.waiting) {
@@ -140,11 +140,17 @@ impl Ingest {
     }
 
     /// Sights of known things that no memory tells of yet.
-    pub(super) fn untold(&mut self, now: Stamp, all: bool) -> Vec<Untold> {
+    pub(super) fn untold(&mut self, now: Stamp, all: bool) -> Vec<UnreportedSightings> {
         self.rules.untold(now, all)
     }
 
-    fn retry(&mut self, waiting: Waiting, tf: &Buffer, last: bool, now: Stamp) -> Vec<Kept> {
+    fn retry(
+        &mut self,
+        waiting: Waiting,
+        tf: &Buffer,
+        last: bool,
+        now: Stamp,
+    ) -> Vec<KeptResource> {
         let Waiting { wait, message } = waiting;
         let Observed { message: inner, .. } = &*message;
         let decisions = self.rules.retry(&wait, &message.arrival(), inner, tf, last);

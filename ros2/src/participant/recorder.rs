@@ -21,7 +21,7 @@ use omir_core::code::Code;
 use omir_core::value::Value;
 
 use crate::memory::{Memory, Refusal, Stored};
-use crate::rules::{Kept, Untold, folded, reference, told};
+use crate::rules::{KeptResource, UnreportedSightings, folded, reference, with_unreported};
 
 /// Memories that may wait for the disk.
 const QUEUE: usize = 1024;
@@ -38,9 +38,9 @@ const LOOKS: usize = 3;
 #[derive(Debug)]
 pub(super) enum Job {
     /// A memory.
-    Keep(Box<Kept>),
+    Keep(Box<KeptResource>),
     /// Number of sights of something known.
-    Tell(Untold),
+    Tell(UnreportedSightings),
 }
 
 /// The outcome.
@@ -260,7 +260,7 @@ impl Writer {
                 Job::Tell(untold) => {
                     let name = untold.reference.clone();
                     let stored = self.stored(&basket, &name)?;
-                    (name, false, stored.and_then(|stored| told(&stored, untold)))
+                    (name, false, stored.and_then(|stored| with_unreported(&stored, untold)))
                 }
             };
             if let Some(resource) = resource {

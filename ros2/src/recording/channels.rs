@@ -20,14 +20,14 @@ pub struct Channel {
 }
 
 /// Decides which channels are wanted.
-pub type Wanted = dyn Fn(&Channel) -> bool;
+pub type ChannelFilter = dyn Fn(&Channel) -> bool;
 
 /// All channels of a file that are known so far.
 pub(super) struct Channels {
     types: Types,
-    wanted: Rc<Wanted>,
+    wanted: Rc<ChannelFilter>,
     schemas: BTreeMap<u16, Result<Rc<Definition>, UnreadableType>>,
-    known: BTreeMap<u16, Known>,
+    known: BTreeMap<u16, KnownChannel>,
     /// Memory of the channels so far.
     described: usize,
     /// Messages of channels that the file says nothing of.
@@ -36,7 +36,7 @@ pub(super) struct Channels {
     pub(super) too_many: u64,
 }
 
-struct Known {
+struct KnownChannel {
     /// Without its metadata, which nobody asks for.
     written: mcap::records::Channel,
     channel: Arc<Channel>,
@@ -45,7 +45,7 @@ struct Known {
 }
 
 impl Channels {
-    pub(super) fn new(types: Types, wanted: Rc<Wanted>) -> Self {
+    pub(super) fn new(types: Types, wanted: Rc<ChannelFilter>) -> Self {
         Self {
             types,
             wanted,
@@ -62,7 +62,7 @@ impl Channels {
     }
 
     pub(super) fn add(&mut self, written: &mcap::records::Channel) {
-        let is_same = |known: &Known| {
+        let is_same = |known: &KnownChannel| {
             let (is, was) = (written, &known.written);
             (&is.topic, &is.message_encoding, is.schema_id)
                 == (&was.topic, &was.message_encoding, was.schema_id)
@@ -97,7 +97,7 @@ impl Channels {
         let is_wanted = (self.wanted)(&channel);
         let seen = self.known.get(&written.id).map_or(0, |known| known.seen);
         let written = mcap::records::Channel { metadata: BTreeMap::new(), ..written.clone() };
-        let known = Known { written, channel: Arc::new(channel), is_wanted, seen };
+        let known = KnownChannel { written, channel: Arc::new(channel), is_wanted, seen };
         self.known.insert(known.written.id, known);
     }
 

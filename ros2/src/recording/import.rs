@@ -14,7 +14,7 @@ use omir_core::value::Value as Json;
 
 use super::bounds::{MOST_AHEAD, weight};
 use super::losses::Loss;
-use super::made::Made;
+use super::recorded_resources::RecordedResources;
 use super::source::{Recorded, Recording};
 use super::types::{Types, UnreadableType};
 use super::{Channel, Input, RecordingError, unpack};
@@ -90,7 +90,7 @@ pub struct Import {
     /// Messages that wait for transforms behind them.
     ahead: VecDeque<Recorded>,
     ahead_bytes: usize,
-    made: Made,
+    made: RecordedResources,
     told_at: Option<Stamp>,
     malformed: BTreeMap<String, Vec<Malformed>>,
     /// By kind: the first reason, and how many.
@@ -190,7 +190,7 @@ impl Import {
             look_ahead,
             ahead: VecDeque::new(),
             ahead_bytes: 0,
-            made: Made::default(),
+            made: RecordedResources::default(),
             told_at: None,
             malformed: BTreeMap::new(),
             refused: BTreeMap::new(),

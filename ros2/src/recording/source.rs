@@ -13,7 +13,7 @@ use tempfile::NamedTempFile;
 
 use super::RecordingError;
 use super::bounds::{MOST_DESCRIBED, MOST_HELD, MOST_STATIC, weight};
-use super::channels::{Channel, Channels, Wanted};
+use super::channels::{Channel, ChannelFilter, Channels};
 use super::input::{Input, Kind, Source};
 use super::losses::{At, Loss, Losses};
 use super::piece::{self, Contents};
@@ -137,7 +137,7 @@ impl Recording {
     pub(super) fn open(
         files: Vec<Input>,
         types: &Types,
-        wanted: &Rc<Wanted>,
+        wanted: &Rc<ChannelFilter>,
     ) -> Result<Self, RecordingError> {
         let mut recording = Self {
             files: Vec::new(),

@@ -15,7 +15,7 @@ use crate::interface::{InterfaceError, MessageType, Registry, TypeName};
 pub(super) struct Types(Rc<Inner>);
 
 /// A type of a recording, if its definition can be read.
-type Known = Result<Arc<MessageType>, UnreadableType>;
+type ReadType = Result<Arc<MessageType>, UnreadableType>;
 
 /// A type whose messages cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,7 +80,7 @@ struct Inner {
     definitions: RefCell<BTreeSet<Rc<Definition>>>,
     /// Their memory.
     described: Cell<usize>,
-    read: RefCell<BTreeMap<Rc<Definition>, Known>>,
+    read: RefCell<BTreeMap<Rc<Definition>, ReadType>>,
 }
 
 /// A file's definition of a type.
@@ -132,7 +132,7 @@ impl Types {
     }
 
     /// Returns the type of a definition. The file goes before what is known under the same name.
-    pub(super) fn of(&self, definition: &Rc<Definition>) -> Known {
+    pub(super) fn of(&self, definition: &Rc<Definition>) -> ReadType {
         if let Some(read) = self.0.read.borrow().get(definition) {
             return read.clone();
         }
@@ -141,7 +141,7 @@ impl Types {
         read
     }
 
-    fn read(&self, definition: &Definition) -> Known {
+    fn read(&self, definition: &Definition) -> ReadType {
         let Definition { name, encoding, text } = definition;
         let text = std::str::from_utf8(text).map_err(|_| UnreadableType::NoText)?;
         // rosbag2 writes an empty text where it did not find the definition.

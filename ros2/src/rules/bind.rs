@@ -10,8 +10,8 @@ use sha2::{Digest, Sha256};
 
 use super::builtin;
 use super::config::{
-    Amount, Condition, Localised, Make, Merging, PoseFrom, Spec, StampFrom, TopicRule, Whence,
-    WithoutTransform, Worse, Worsening,
+    Amount, Condition, Localised, Merging, PoseFrom, ResourceKind, SeverityField, SeverityRule,
+    Spec, StampFrom, TopicRule, ValueSource, WithoutTransform,
 };
 use super::extract::{has_geo, has_pose};
 use super::keep::{Merge, Policy};
@@ -33,7 +33,7 @@ const UNTOLD: Duration = Duration::from_secs(60);
 /// A rule and a type.
 #[derive(Debug)]
 pub struct Bound {
-    pub make: Make,
+    pub make: ResourceKind,
     pub each: Option<FieldRef>,
     pub by: Option<Template>,
     pub text: Template,
@@ -48,7 +48,7 @@ pub struct Bound {
     pub expires: Option<Duration>,
     pub place: PlaceFrom,
     pub frame: Option<Template>,
-    pub geo: Option<Whence>,
+    pub geo: Option<ValueSource>,
     pub stamp: Option<StampFrom>,
     pub without_transform: WithoutTransform,
     pub localised: Option<Localised>,
@@ -57,7 +57,7 @@ pub struct Bound {
     pub on_change: Vec<FieldRef>,
     pub readings: Vec<FieldRef>,
     /// The field that says how bad it is.
-    pub worsens: Option<Worse>,
+    pub worsens: Option<SeverityField>,
     pub in_own_frame: bool,
     /// Initial values of the watched fields.
     pub assumed: Option<Key>,
@@ -74,7 +74,7 @@ pub enum PlaceFrom {
     /// It has no place.
     Nowhere,
     /// A value in the message.
-    Stated(Whence),
+    Stated(ValueSource),
 }
 
 impl Bound {
@@ -116,7 +116,7 @@ impl Bound {
                 complaints.add(key(name), error);
             }
         };
-        let make = spec.make.unwrap_or(Make::Record);
+        let make = spec.make.unwrap_or(ResourceKind::Record);
         let has_keep = spec.keep.is_some();
         let keep = spec.keep.unwrap_or_default();
         check_text("by", &spec.by);
@@ -146,14 +146,15 @@ impl Bound {
             check(if threshold.is_above { "keep.above" } else { "keep.below" }, field);
         }
         let worsens = match keep.worsens {
-            Some(Worsening::By(worse)) => {
+            Some(SeverityRule::By(worse)) => {
                 check("keep.worsens", &worse.field);
                 Some(worse)
             }
-            Some(Worsening::Never) => None,
+            Some(SeverityRule::Never) => None,
             // A message that says how bad it is says when it got worse, whatever else the rule keeps.
-            None => Level::field_of(&element.name)
-                .and_then(|field| Some(Worse { field: field.parse().ok()?, is_lower: false })),
+            None => Level::field_of(&element.name).and_then(|field| {
+                Some(SeverityField { field: field.parse().ok()?, is_lower: false })
+            }),
         };
         if keep.levels.is_some() && Level::field_of(&element.name).is_none() {
             complaints.add(key("keep.levels"), format_args!("a {} has no level", element.name));
@@ -165,7 +166,7 @@ impl Bound {
             let is_time = |ty: &MessageType| {
                 (ty.name.package(), ty.name.name()) == ("builtin_interfaces", "Time")
             };
-            let whence = Some(Whence::Field(field.clone()));
+            let whence = Some(ValueSource::Field(field.clone()));
             check_message(types, &whence, is_time, |error| {
                 complaints
                     .add(key("stamp"), format_args!("{error} of builtin_interfaces/msg/Time"));
@@ -203,7 +204,7 @@ impl Bound {
                 ),
             );
         }
-        if make == Make::Entity && spec.entity.is_none() {
+        if make == ResourceKind::Entity && spec.entity.is_none() {
             complaints.add(key("entity"), "is missing: it names the entity that is made");
         }
         let assumed = keep.assume_zero.then(|| {
@@ -213,7 +214,7 @@ impl Bound {
         });
         let merge = match spec.merge {
             Some(Merging::When(merge)) => Some(merge),
-            None if make == Make::Entity && !has_keep => Some(ENTITY),
+            None if make == ResourceKind::Entity && !has_keep => Some(ENTITY),
             None | Some(Merging::Never) => None,
         };
         let policy = Policy {
@@ -234,7 +235,7 @@ impl Bound {
         complaints.or(()).map(|()| Self {
             make,
             each: spec.each,
-            by: by.or_else(|| entity.clone().filter(|_| make == Make::Entity)),
+            by: by.or_else(|| entity.clone().filter(|_| make == ResourceKind::Entity)),
             text: text.unwrap_or_default(),
             entity,
             labels: spec.labels,
@@ -273,13 +274,13 @@ impl Bound {
 /// The type of the message that `whence` leads to, if it is one that `fits`.
 fn check_message(
     types: Types<'_>,
-    whence: &Option<Whence>,
+    whence: &Option<ValueSource>,
     fits: impl Fn(&MessageType) -> bool,
     complain: impl FnOnce(String),
 ) -> Option<Arc<MessageType>> {
     let found = match whence.as_ref()? {
-        Whence::Itself => types.element.clone(),
-        Whence::Field(field) => match field.ty(types) {
+        ValueSource::Itself => types.element.clone(),
+        ValueSource::Field(field) => match field.ty(types) {
             Ok(FieldType { element: Element::Message(ty), shape: Shape::Single }) => ty,
             Ok(other) => {
                 complain(format!("{} is a {other}, not a message", field.path()));

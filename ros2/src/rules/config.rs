@@ -23,9 +23,11 @@ use super::pattern::Pattern;
 use super::written::{Complaints, ConfigError, Table, Unit, one_of};
 use crate::interface::TypeName;
 
-pub use self::keeping::{Condition, Merging, Worse, Worsening};
-pub use self::localised::{Certain, Fresh, Localised, Otherwise};
-pub use self::spec::{Amount, Make, PoseFrom, Spec, StampFrom, Whence, WithoutTransform};
+pub use self::keeping::{Condition, Merging, SeverityField, SeverityRule};
+pub use self::localised::{CovarianceBound, FreshnessBound, Localised, UnlocalisedPolicy};
+pub use self::spec::{
+    Amount, PoseFrom, ResourceKind, Spec, StampFrom, ValueSource, WithoutTransform,
+};
 
 /// The distributions of ROS 2 that `ros2.distribution` may name.
 pub const DISTRIBUTIONS: &[&str] = &["humble", "jazzy", "kilted", "lyrical", "rolling"];

@@ -10,7 +10,7 @@ use crate::stamp::Stamp;
 #[derive(Debug, Clone, PartialEq)]
 pub enum Decision {
     /// It is to be remembered.
-    Keep(Box<Kept>),
+    Keep(Box<KeptResource>),
     /// It is a known thing seen again, which is counted for now and told later.
     Merged {
         /// Number of sights of the thing by now.
@@ -27,7 +27,7 @@ pub enum Decision {
 
 /// A resource to be remembered.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Kept {
+pub struct KeptResource {
     /// The resource, ready for `remember`.
     pub resource: Value,
     /// Entities it refers to. To be stored in the same request, where they are not known yet: what is
@@ -53,7 +53,7 @@ pub fn reference(resource: &Value) -> Option<String> {
 
 /// Sights of a thing since its memory was written, with the last of them.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Untold {
+pub struct UnreportedSightings {
     /// The resource, as `Type/id`.
     pub reference: String,
     /// Number of sights that the memory does not report yet.
@@ -63,7 +63,7 @@ pub struct Untold {
     /// Time at which that came, if it was published just then.
     pub heard: Option<Stamp>,
     /// Its memory's new contents: place, text and all else.
-    pub late: Option<Box<Kept>>,
+    pub late: Option<Box<KeptResource>>,
 }
 
 /// A message that waits for its transform.

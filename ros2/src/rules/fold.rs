@@ -13,7 +13,7 @@ use omir_core::number::Number;
 use omir_core::spatial::{SPATIAL_POSE_URL, SpatialPose};
 use omir_core::value::Value;
 
-use super::decision::{Kept, Untold};
+use super::decision::{KeptResource, UnreportedSightings};
 use super::keep::is_a_clock_wrong;
 use crate::place::moved;
 use crate::stamp::Stamp;
@@ -21,7 +21,7 @@ use crate::tf::Transform;
 
 /// Returns what to store of `kept`, if `stored` is what there is under its name. `None` if that tells of
 /// this sight already: of a later one, or what was published just then is late by seconds.
-pub fn folded(stored: Option<&Value>, kept: &Kept) -> Option<Value> {
+pub fn folded(stored: Option<&Value>, kept: &KeptResource) -> Option<Value> {
     let fresh = || Some(kept.resource.clone());
     let Some(stored) = stored.cloned() else { return fresh() };
     let resources = (Resource::from_value(stored), Resource::from_value(kept.resource.clone()));
@@ -40,9 +40,9 @@ pub fn folded(stored: Option<&Value>, kept: &Kept) -> Option<Value> {
 
 /// `stored` when it tells how often the thing was seen since it was written, and of the last sight all that its
 /// rule says. `None` if it tells of that already.
-pub fn told(stored: &Value, untold: &Untold) -> Option<Value> {
+pub fn with_unreported(stored: &Value, untold: &UnreportedSightings) -> Option<Value> {
     if let Some(late) = &untold.late {
-        let late = Kept { seen: untold.seen, ..(**late).clone() };
+        let late = KeptResource { seen: untold.seen, ..(**late).clone() };
         return folded(Some(stored), &late);
     }
     let last = Instant::from(untold.last);
@@ -86,21 +86,21 @@ fn last_seen(known: Option<&Instant>, new: Instant, heard: Option<Stamp>) -> Opt
 
 /// Returns what is to be written of a thing's last sighting, if `before` would have been told of the one before: a
 /// sight without a place leaves the thing where it was.
-pub(super) fn following(before: Kept, now: Kept) -> Kept {
+pub(super) fn following(before: KeptResource, now: KeptResource) -> KeptResource {
     if now.unplaced.is_none() || before.unplaced.is_some() {
         return now;
     }
-    let read = |kept: &Kept| Resource::from_value(kept.resource.clone()).ok();
+    let read = |kept: &KeptResource| Resource::from_value(kept.resource.clone()).ok();
     let (Some(was), Some(mut is)) = (read(&before), read(&now)) else { return now };
     let others = is.extensions().iter().filter(|extension| !is_pose(extension)).cloned();
     let places = was.extensions().iter().filter(|extension| is_pose(extension)).cloned();
     let all: Vec<Extension> = places.chain(others).collect();
     *is.extensions_mut() = all;
-    Kept { resource: is.to_value(), unplaced: None, ..now }
+    KeptResource { resource: is.to_value(), unplaced: None, ..now }
 }
 
 /// The map moved, and what is to be told lies elsewhere in `frame` by now.
-pub(super) fn carry(late: &mut Kept, frame: &str, motion: &Transform) {
+pub(super) fn carry(late: &mut KeptResource, frame: &str, motion: &Transform) {
     let Ok(mut resource) = Resource::from_value(late.resource.clone()) else { return };
     for extension in resource.extensions_mut() {
         let pose = SpatialPose::from_extension(extension).ok().filter(|pose| pose.frame == frame);
@@ -111,7 +111,12 @@ pub(super) fn carry(late: &mut Kept, frame: &str, motion: &Transform) {
     late.resource = resource.to_value();
 }
 
-fn records(stored: MemoryRecord, new: MemoryRecord, kept: &Kept, is_placed: bool) -> Option<Value> {
+fn records(
+    stored: MemoryRecord,
+    new: MemoryRecord,
+    kept: &KeptResource,
+    is_placed: bool,
+) -> Option<Value> {
     let known = Consolidated::of(&stored).last;
     let last = last_seen(Some(&known), Consolidated::of(&new).last, kept.heard)?;
     let extension = extensions(new.extension, stored.extension, is_placed);
@@ -128,7 +133,7 @@ fn records(stored: MemoryRecord, new: MemoryRecord, kept: &Kept, is_placed: bool
     Some(Resource::from(record).to_value())
 }
 
-fn entities(stored: Entity, new: Entity, kept: &Kept, is_placed: bool) -> Option<Value> {
+fn entities(stored: Entity, new: Entity, kept: &KeptResource, is_placed: bool) -> Option<Value> {
     let last = last_seen(stored.last_seen_at.as_ref(), new.last_seen_at?, kept.heard)?;
     let mentions = mentions(&stored, kept.seen);
     let extension = extensions(new.extension, stored.extension, is_placed);

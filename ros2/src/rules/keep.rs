@@ -2,8 +2,8 @@
 //! most so often, and once for the same thing nearby.
 //!
 //! Plain data in, a verdict out; messages and transforms are not known here. First comes
-//! [`Watch::look`], which changes nothing, so that who finds that a transform is still missing may look
-//! again later; then [`Watch::note`]. What a trigger compares with is what was *stored* last, not what
+//! [`SightingTracker::look`], which changes nothing, so that who finds that a transform is still missing may look
+//! again later; then [`SightingTracker::note`]. What a trigger compares with is what was *stored* last, not what
 //! was seen last: a robot that creeps is noticed, and a change that came too soon is told when it
 //! may be.
 
@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use nalgebra::{Point3, UnitQuaternion};
 
-use super::decision::Kept;
+use super::decision::KeptResource;
 use super::things::{Key, Things, Touch};
 use crate::stamp::Stamp;
 use crate::tf::Transform;
@@ -100,7 +100,7 @@ pub struct Merge {
 
 /// A position in a frame.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Spot {
+pub struct FramePosition {
     /// The frame.
     pub frame: String,
     /// Metres.
@@ -109,7 +109,7 @@ pub struct Spot {
     pub orientation: Option<UnitQuaternion<f64>>,
 }
 
-impl Spot {
+impl FramePosition {
     /// Metres between two in one frame.
     fn distance_m(&self, other: &Self) -> Option<f64> {
         (self.frame == other.frame).then(|| nalgebra::distance(&self.position, &other.position))
@@ -151,7 +151,7 @@ impl Spot {
 
 /// A look at a thing.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Sight {
+pub struct Sighting {
     /// Name of the thing.
     pub key: Key,
     /// Time at which the message came.
@@ -161,9 +161,9 @@ pub struct Sight {
     /// Time at which it happened.
     pub event: Stamp,
     /// Its position, for movement.
-    pub moved: Option<Spot>,
+    pub moved: Option<FramePosition>,
     /// Its position, for deciding whether it is the same thing.
-    pub place: Option<Spot>,
+    pub place: Option<FramePosition>,
     /// Digest of the watched fields, if any is watched.
     pub watched: Option<Key>,
     /// Digest of the same before anything was seen, if that is to be assumed.
@@ -218,16 +218,16 @@ pub struct Thing {
     /// Time at which that came, if it was published just then.
     pub heard: Option<Stamp>,
     /// The last sighting, if its memory does not hold it yet.
-    pub late: Option<Box<Kept>>,
+    pub late: Option<Box<KeptResource>>,
     seen: Stamp,
     stored: Stamp,
     /// Time at which it was, or should have been, stored last: an early one counts as on time.
     slot: Stamp,
     badness: Option<f64>,
-    moved: Option<Spot>,
-    place: Option<Spot>,
+    moved: Option<FramePosition>,
+    place: Option<FramePosition>,
     /// Its position in its memory.
-    told: Option<Spot>,
+    told: Option<FramePosition>,
     watched: Option<Key>,
     /// One bit for each threshold that is crossed, told of, and not back yet.
     crossed: u32,
@@ -235,7 +235,7 @@ pub struct Thing {
 
 /// Returns true if a sight is worse than what was stored of its thing last. So what flaps goes before a limit as often
 /// as there are levels, until something better was stored, which the limit allows when it is time.
-fn is_worse(thing: &Thing, sight: &Sight) -> bool {
+fn is_worse(thing: &Thing, sight: &Sighting) -> bool {
     thing.badness.zip(sight.badness).is_some_and(|(was, is)| is > was)
 }
 
@@ -244,7 +244,7 @@ const HOUR: i64 = 3_600_000_000_000;
 
 /// Sightings and memories of a rule.
 #[derive(Debug)]
-pub struct Watch {
+pub struct SightingTracker {
     policy: Policy,
     /// The hour by the clock that `new_in_hour` is of.
     hour: i64,
@@ -256,8 +256,8 @@ pub struct Watch {
     most: usize,
 }
 
-impl Watch {
-    /// A watch that knows at most `most` things at once.
+impl SightingTracker {
+    /// A tracker that knows at most `most` things at once.
     pub fn new(policy: Policy, most: usize) -> Self {
         Self {
             policy,
@@ -291,11 +291,11 @@ impl Watch {
     }
 
     /// Returns true if that name was stored too lately for anything else; no place needed.
-    pub fn is_too_soon(&self, sight: &Sight) -> bool {
+    pub fn is_too_soon(&self, sight: &Sighting) -> bool {
         self.policy.merge.is_none() && self.too_soon(sight)
     }
 
-    fn too_soon(&self, sight: &Sight) -> bool {
+    fn too_soon(&self, sight: &Sighting) -> bool {
         self.due(&sight.key).zip(self.policy.at_most_every).is_some_and(|(due, every)| {
             sight.received < due.saturating_sub(EARLY.min(every / 4))
                 && !self.things.of(&sight.key).any(|(_, thing)| is_worse(thing, sight))
@@ -309,7 +309,7 @@ impl Watch {
     }
 
     /// The verdict on a sight. Changes nothing.
-    pub fn look(&self, sight: &Sight) -> Verdict {
+    pub fn look(&self, sight: &Sighting) -> Verdict {
         let known = self.known(sight);
         let touch = known.map(|(touch, _)| touch);
         if !self.fires(known.map(|(_, thing)| thing), sight) {
@@ -336,7 +336,7 @@ impl Watch {
     }
 
     /// The thing that is seen, if it is a known one: the nearest.
-    fn known(&self, sight: &Sight) -> Option<(Touch, &Thing)> {
+    fn known(&self, sight: &Sighting) -> Option<(Touch, &Thing)> {
         let Some(merge) = self.policy.merge else {
             return self.things.of(&sight.key).next();
         };
@@ -357,7 +357,7 @@ impl Watch {
     }
 
     /// Returns true if anything asks for it to be kept. Without a trigger everything does.
-    fn fires(&self, known: Option<&Thing>, sight: &Sight) -> bool {
+    fn fires(&self, known: Option<&Thing>, sight: &Sighting) -> bool {
         let policy = &self.policy;
         if !policy.is_triggered() {
             return true;
@@ -388,16 +388,16 @@ impl Watch {
     }
 
     /// The thresholds a sight is beyond of, as bits.
-    fn beyond(&self, sight: &Sight) -> u32 {
+    fn beyond(&self, sight: &Sighting) -> u32 {
         self.bits(sight, Threshold::is_beyond)
     }
 
     /// Of the crossed ones, those that are not back.
-    fn held(&self, crossed: u32, sight: &Sight) -> u32 {
+    fn held(&self, crossed: u32, sight: &Sighting) -> u32 {
         crossed & !self.bits(sight, Threshold::is_back)
     }
 
-    fn bits(&self, sight: &Sight, holds: impl Fn(&Threshold, f64) -> bool) -> u32 {
+    fn bits(&self, sight: &Sighting, holds: impl Fn(&Threshold, f64) -> bool) -> u32 {
         let readings = self.policy.thresholds.iter().zip(&sight.readings).zip(0..u32::BITS);
         readings.fold(0, |bits, ((threshold, reading), bit)| {
             let holds = reading.is_some_and(|reading| holds(threshold, reading));
@@ -405,12 +405,12 @@ impl Watch {
         })
     }
 
-    /// Takes note of a sight and the verdict [`Watch::look`] just gave on it. `memo` says what a new
+    /// Takes note of a sight and the verdict [`SightingTracker::look`] just gave on it. `memo` says what a new
     /// memory is called. The thing as it is now, if there is one, and how many sights its memory did
     /// not tell of before, this one included.
     pub fn note(
         &mut self,
-        sight: Sight,
+        sight: Sighting,
         verdict: Verdict,
         memo: impl FnOnce() -> Memo,
     ) -> Option<(&Thing, u64)> {
@@ -496,7 +496,7 @@ impl Watch {
     }
 
     /// Keeps what the memory of the thing noted last should say of the sight just noted, until it is told.
-    pub fn hold(&mut self, late: Kept) {
+    pub fn hold(&mut self, late: KeptResource) {
         if let Some(thing) = self.things.last_mut() {
             let before = thing.late.take();
             thing.late = Some(Box::new(match before {
@@ -508,7 +508,7 @@ impl Watch {
 
     /// Lets go of the things of that name that a new one stands for: the one there was, or with
     /// merging those not seen for too long.
-    fn forget_old(&mut self, sight: &Sight) {
+    fn forget_old(&mut self, sight: &Sighting) {
         let merge = self.policy.merge;
         let is_old = |thing: &Thing| {
             merge.is_none_or(|merge| sight.received > thing.seen.saturating_add(merge.within))
@@ -540,7 +540,7 @@ impl Watch {
 
     /// The memory of that id lies there by now, because the map moved: so does its thing, or it would be
     /// another one when it is seen there.
-    pub fn map_moved(&mut self, id: &str, to: &Spot) {
+    pub fn map_moved(&mut self, id: &str, to: &FramePosition) {
         let things = self.things.iter_mut().chain(&mut self.gone);
         for thing in things.filter(|thing| thing.memo.id == id) {
             let told = thing.told.replace(to.clone());

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use nalgebra::Matrix3;
 
-use super::config::{Certain, Fresh, Localised};
+use super::config::{CovarianceBound, FreshnessBound, Localised};
 use super::extract::{own_stamp, pose_of};
 use crate::interface::TypeName;
 use crate::message::Message;
@@ -30,12 +30,12 @@ struct Spread {
 /// Reports on the robot's position by the topics that rules name.
 #[derive(Debug, Clone, Default)]
 pub struct Localisation {
-    said: BTreeMap<String, Said>,
+    said: BTreeMap<String, CovarianceReports>,
 }
 
 /// Reports of one topic, by time.
 #[derive(Debug, Clone)]
-struct Said {
+struct CovarianceReports {
     type_name: TypeName,
     /// Oldest first. `None` where it was said that the covariance is not known.
     spreads: VecDeque<(Stamp, Option<Spread>)>,
@@ -43,10 +43,13 @@ struct Said {
 
 impl Localisation {
     /// Nothing said yet, of what rules ask for.
-    pub fn new<'a>(asked: impl Iterator<Item = &'a Certain>) -> Self {
+    pub fn new<'a>(asked: impl Iterator<Item = &'a CovarianceBound>) -> Self {
         let said = asked.map(|certain| {
-            let Certain { topic, type_name, .. } = certain;
-            (topic.clone(), Said { type_name: type_name.clone(), spreads: VecDeque::new() })
+            let CovarianceBound { topic, type_name, .. } = certain;
+            (
+                topic.clone(),
+                CovarianceReports { type_name: type_name.clone(), spreads: VecDeque::new() },
+            )
         });
         Self { said: said.collect() }
     }
@@ -77,8 +80,8 @@ impl Localisation {
         fresh.as_ref().map_or(Ok(()), |fresh| is_fresh(fresh, at, tf))
     }
 
-    fn is_certain(&self, asked: &Certain, at: Stamp) -> Result<(), NotLocalised> {
-        let Certain { topic, within_m, within_rad, age, .. } = asked;
+    fn is_certain(&self, asked: &CovarianceBound, at: Stamp) -> Result<(), NotLocalised> {
+        let CovarianceBound { topic, within_m, within_rad, age, .. } = asked;
         let named = || topic.clone();
         let said = self.said.get(topic).and_then(|said| said.at(at));
         let Some((stamp, spread)) = said else {
@@ -101,7 +104,11 @@ impl Localisation {
     }
 }
 
-fn is_fresh(Fresh { frame, age }: &Fresh, at: Stamp, tf: &Buffer) -> Result<(), NotLocalised> {
+fn is_fresh(
+    FreshnessBound { frame, age }: &FreshnessBound,
+    at: Stamp,
+    tf: &Buffer,
+) -> Result<(), NotLocalised> {
     if tf.is_static(frame) {
         return Ok(());
     }
@@ -204,7 +211,7 @@ impl fmt::Display for NotLocalised {
     }
 }
 
-impl Said {
+impl CovarianceReports {
     fn note(&mut self, at: Stamp, spread: Option<Spread>) {
         if self.spreads.back().is_some_and(|(newest, _)| at < newest.saturating_sub(BEGINS_ANEW)) {
             self.spreads.clear();

@@ -8,12 +8,14 @@ use sha2::{Digest, Sha256};
 
 use super::Arrival;
 use super::bind::{Bound, PlaceFrom, first_half, watched};
-use super::config::{Condition, Make, Otherwise, StampFrom, Whence, WithoutTransform};
-use super::decision::{Decision, Kept, Reason};
+use super::config::{
+    Condition, ResourceKind, StampFrom, UnlocalisedPolicy, ValueSource, WithoutTransform,
+};
+use super::decision::{Decision, KeptResource, Reason};
 use super::extract::{StatedPose, child_frame_of, frame_of, geo_of, own_stamp, pose_of};
-use super::keep::{Memo, Sight, Verdict, Watch};
+use super::keep::{Memo, Sighting, SightingTracker, Verdict};
 use super::placing::{Placement, Setup, ground_spot, origin_of};
-use super::resource::{Making, entity_id, level_of, origin};
+use super::resource::{ResourceInputs, entity_id, level_of, origin};
 use super::template::{FieldRef, Scene, Template, stamp_of};
 use super::things::Key;
 use crate::message::{Message, Value};
@@ -42,7 +44,7 @@ pub struct Candidate<'a> {
     scene: Scene<'a>,
     index: usize,
     /// Facts behind the verdict.
-    pub sight: Sight,
+    pub sight: Sighting,
     stated: Option<StatedPose>,
     geo: Option<GeoPoint>,
     entity: Option<String>,
@@ -52,7 +54,7 @@ pub struct Candidate<'a> {
 }
 
 /// A rule that looks at a message.
-pub struct Looker<'a> {
+pub struct RuleEvaluation<'a> {
     /// The rule.
     pub bound: &'a Bound,
     /// The transforms.
@@ -65,7 +67,7 @@ pub struct Looker<'a> {
     pub message: &'a Message,
 }
 
-impl<'a> Looker<'a> {
+impl<'a> RuleEvaluation<'a> {
     /// Draws out of an element what the verdict goes by, as far as no transform is needed.
     pub fn candidate(&self, element: &'a Message, index: usize) -> Result<Candidate<'a>, Reason> {
         let (bound, arrival) = (self.bound, self.arrival);
@@ -97,7 +99,7 @@ impl<'a> Looker<'a> {
             None => None,
         };
         let own = stated.as_ref().filter(|_| bound.in_own_frame).map(StatedPose::spot);
-        let sight = Sight {
+        let sight = Sighting {
             key,
             received: arrival.received,
             is_live: arrival.is_live,
@@ -147,11 +149,11 @@ impl<'a> Looker<'a> {
     }
 
     /// Returns true if a place is needed: to decide, or because it will be stored.
-    pub fn is_to_be_placed(&self, watch: &Watch, sight: &Sight) -> bool {
+    pub fn is_to_be_placed(&self, tracker: &SightingTracker, sight: &Sighting) -> bool {
         if self.bound.needs_place() {
-            return !watch.is_too_soon(sight);
+            return !tracker.is_too_soon(sight);
         }
-        is_told(watch.look(sight))
+        is_told(tracker.look(sight))
     }
 
     /// Puts it where it was at the time of the event. If that is not known but will be, this is done
@@ -189,7 +191,7 @@ impl<'a> Looker<'a> {
             }
             PlaceFrom::Stated(_) | PlaceFrom::Nowhere => {}
         }
-        candidate.is_lost = matches!(lost, Some((_, Otherwise::Drop)));
+        candidate.is_lost = matches!(lost, Some((_, UnlocalisedPolicy::Drop)));
         if let Some((why, otherwise)) = lost {
             placement.withhold(why.to_string(), otherwise);
         }
@@ -210,15 +212,15 @@ impl<'a> Looker<'a> {
     pub fn decide(
         &self,
         mut candidate: Candidate<'_>,
-        watch: &mut Watch,
+        tracker: &mut SightingTracker,
         id: impl FnOnce(usize, Stamp) -> String,
     ) -> Decision {
         let bound = self.bound;
-        let mut verdict = watch.look(&candidate.sight);
+        let mut verdict = tracker.look(&candidate.sight);
         if is_told(verdict) && candidate.placement.is_none() {
             // An element before this one changed what it is compared with.
             _ = self.place(&mut candidate);
-            verdict = watch.look(&candidate.sight);
+            verdict = tracker.look(&candidate.sight);
         }
         if candidate.is_lost {
             // Nothing is compared with it later: nobody knows where it was.
@@ -228,7 +230,7 @@ impl<'a> Looker<'a> {
             Verdict::New => true,
             Verdict::Again(_) | Verdict::Counted(_) => false,
             Verdict::Unchanged(_) | Verdict::TooSoon(_) | Verdict::TooMany(_) => {
-                watch.note(candidate.sight, verdict, Memo::default);
+                tracker.note(candidate.sight, verdict, Memo::default);
                 return Decision::Dropped(match verdict {
                     Verdict::TooSoon(_) => Reason::TooSoon,
                     Verdict::TooMany(_) => Reason::TooMany,
@@ -250,9 +252,9 @@ impl<'a> Looker<'a> {
         let heard = sight.is_live.then_some(sight.received);
         let element = bound.each.is_some().then_some(index);
         let name = entity.as_deref();
-        let noted = watch.note(sight, verdict, || Memo {
+        let noted = tracker.note(sight, verdict, || Memo {
             id: match (bound.make, name) {
-                (Make::Entity, Some(name)) => entity_id(name),
+                (ResourceKind::Entity, Some(name)) => entity_id(name),
                 _ => id(index, event),
             },
             origin: origin(topic, event, element),
@@ -261,16 +263,16 @@ impl<'a> Looker<'a> {
         let Some((thing, seen)) = noted else { return Decision::Dropped(Reason::Unchanged) };
         let unplaced = placement.missing.clone();
         let (count, is_last) = (thing.count, thing.last == event);
-        let making = Making { bound, scene, thing, event, text, entity, placement };
+        let making = ResourceInputs { bound, scene, thing, event, text, entity, placement };
         let (resource, about) = making.finish();
         if resource == Json::Null {
             return Decision::Dropped(Reason::NoName);
         }
-        let kept = Kept { resource, about, seen, is_first, unplaced, heard };
+        let kept = KeptResource { resource, about, seen, is_first, unplaced, heard };
         if matches!(verdict, Verdict::Counted(_)) {
             // Told when it is time, unless something that happened later is by then.
             if is_last {
-                watch.hold(kept);
+                tracker.hold(kept);
             }
             return Decision::Merged { count };
         }
@@ -284,10 +286,10 @@ fn is_told(verdict: Verdict) -> bool {
 }
 
 /// The message that states something: the element itself, or one in it.
-fn from<'a>(whence: &Whence, scene: &Scene<'a>) -> Option<&'a Message> {
+fn from<'a>(whence: &ValueSource, scene: &Scene<'a>) -> Option<&'a Message> {
     match whence {
-        Whence::Itself => Some(scene.element),
-        Whence::Field(field) => messages(field, scene).into_iter().next(),
+        ValueSource::Itself => Some(scene.element),
+        ValueSource::Field(field) => messages(field, scene).into_iter().next(),
     }
 }
 

@@ -5,9 +5,9 @@ use nalgebra::{Point3, UnitQuaternion};
 use omir_core::geo::{EARTH_RADIUS_M, GeoPoint};
 use omir_core::spatial::SpatialPose;
 
-use super::config::Otherwise;
+use super::config::UnlocalisedPolicy;
 use super::extract::StatedPose;
-use super::keep::Spot;
+use super::keep::FramePosition;
 use super::localised::Localisation;
 use super::pattern::Pattern;
 use crate::place::{Observed, Placed, place};
@@ -49,9 +49,10 @@ impl Placement {
     }
 
     /// Takes back where it is in the map, and says why. A place on the Earth is none of the map.
-    pub fn withhold(&mut self, why: String, otherwise: Otherwise) {
+    pub fn withhold(&mut self, why: String, otherwise: UnlocalisedPolicy) {
         let has_geo = |pose: &SpatialPose| pose.geo.is_some();
-        let is_kept = |pose: &SpatialPose| otherwise == Otherwise::OwnFrame || has_geo(pose);
+        let is_kept =
+            |pose: &SpatialPose| otherwise == UnlocalisedPolicy::OwnFrame || has_geo(pose);
         // Of what was told in the map itself, nothing but that is left.
         let on_earth = self.fixed.take().filter(has_geo);
         self.tied = None;
@@ -60,9 +61,9 @@ impl Placement {
     }
 
     /// Its position, for comparisons.
-    pub fn spot(&self) -> Option<Spot> {
+    pub fn spot(&self) -> Option<FramePosition> {
         let pose = self.fixed.as_ref().or(self.own.as_ref())?;
-        Some(Spot {
+        Some(FramePosition {
             frame: pose.frame.clone(),
             position: pose.position,
             orientation: pose.orientation,
@@ -126,15 +127,15 @@ pub fn origin_of(frame: &str) -> StatedPose {
 /// A place on the ground as metres from the middle of the Earth, in the frame that REP-105 calls so.
 /// Height is left out, in which receivers err most. Between places a metre or a kilometre apart the
 /// straight distance is that on the ground.
-pub fn ground_spot(geo: GeoPoint) -> Spot {
+pub fn ground_spot(geo: GeoPoint) -> FramePosition {
     let position = Point3::from(geo.unit_vector()) * EARTH_RADIUS_M;
-    Spot { frame: "earth".into(), position, orientation: None }
+    FramePosition { frame: "earth".into(), position, orientation: None }
 }
 
 impl StatedPose {
     /// Its position in its own frame, for comparisons. Without a name all are in one.
-    pub fn spot(&self) -> Spot {
-        Spot {
+    pub fn spot(&self) -> FramePosition {
+        FramePosition {
             frame: self.frame.clone().unwrap_or_default(),
             position: self.position,
             orientation: self.orientation,

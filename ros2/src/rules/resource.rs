@@ -19,7 +19,7 @@ use omir_core::value::Value;
 use sha2::{Digest, Sha256};
 
 use super::bind::Bound;
-use super::config::{Amount, Make};
+use super::config::{Amount, ResourceKind};
 use super::keep::{Memo, Thing};
 use super::levels::Level;
 use super::placing::Placement;
@@ -28,7 +28,7 @@ use crate::stamp::Stamp;
 
 /// Inputs of a resource, beside the message.
 #[derive(Debug)]
-pub struct Making<'a> {
+pub struct ResourceInputs<'a> {
     /// The rule, for this type.
     pub bound: &'a Bound,
     /// The message.
@@ -95,12 +95,12 @@ pub fn origin(topic: &str, event: Stamp, element: Option<usize>) -> String {
     }
 }
 
-impl Making<'_> {
+impl ResourceInputs<'_> {
     /// The resource, and the entities it refers to.
     pub fn finish(self) -> (Value, Vec<Value>) {
         match self.bound.make {
-            Make::Record => self.record(),
-            Make::Entity => (self.entity_kept(), Vec::new()),
+            ResourceKind::Record => self.record(),
+            ResourceKind::Entity => (self.entity_kept(), Vec::new()),
         }
     }
 
@@ -176,7 +176,7 @@ impl Making<'_> {
                 ..Extension::new(UNPLACED_URL)
             });
         }
-        if self.thing.count > 1 && self.bound.make == Make::Record {
+        if self.thing.count > 1 && self.bound.make == ResourceKind::Record {
             let seen = Consolidated {
                 count: self.thing.count,
                 first: Instant::from(self.thing.first),

@@ -11,9 +11,9 @@ use sha2::{Digest, Sha256};
 use super::Arrival;
 use super::bind::Bound;
 use super::config::TopicRule;
-use super::decision::{Decision, Reason, Untold, Wait};
-use super::keep::{Spot, Watch};
-use super::look::{Looker, elements};
+use super::decision::{Decision, Reason, UnreportedSightings, Wait};
+use super::keep::{FramePosition, SightingTracker};
+use super::look::{RuleEvaluation, elements};
 use super::placing::Setup;
 use super::resource::record_id;
 use super::written::ConfigError;
@@ -46,7 +46,7 @@ struct Binding {
     versions: Vec<Version>,
     /// Sightings, whatever the definition: a thing is the same after its message has changed. There is
     /// none before a definition fits.
-    watch: Option<Watch>,
+    tracker: Option<SightingTracker>,
 }
 
 impl Binding {
@@ -88,18 +88,18 @@ impl Rule {
         may_wait: bool,
     ) -> Vec<Decision> {
         let ready = ready_for(&self.written, &mut self.bindings, message.ty(), setup);
-        let Ok((bound, watch)) = ready else {
+        let Ok((bound, tracker)) = ready else {
             return vec![Decision::Dropped(Reason::WrongType)];
         };
-        watch.at(arrival.received);
-        let looker = Looker { bound, tf, setup, arrival, message };
+        tracker.at(arrival.received);
+        let looker = RuleEvaluation { bound, tf, setup, arrival, message };
         let mut candidates = Vec::new();
         let elements = elements(bound, message);
         let beyond = elements.len().saturating_sub(MOST_ELEMENTS) as u64;
         for (index, element) in elements.into_iter().take(MOST_ELEMENTS).enumerate() {
             let mut candidate = looker.candidate(element, index);
             if let Ok(candidate) = &mut candidate
-                && looker.is_to_be_placed(watch, &candidate.sight)
+                && looker.is_to_be_placed(tracker, &candidate.sight)
             {
                 match looker.place(candidate) {
                     Err((expected, reason)) if may_wait => {
@@ -114,7 +114,7 @@ impl Rule {
         let mut digest = None;
         let mut decide = |candidate| {
             let name = &self.written.name;
-            looker.decide(candidate, watch, |element, event| {
+            looker.decide(candidate, tracker, |element, event| {
                 let digest = digest.get_or_insert_with(|| Sha256::digest(message.encode()).into());
                 record_id(name, arrival.topic, event, element, digest)
             })
@@ -126,13 +126,13 @@ impl Rule {
 
     /// Returns the sights of things since their memories were written; see
     /// [`Rules::untold`](super::Rules::untold).
-    pub fn untold(&mut self, now: Stamp, all: bool) -> Vec<Untold> {
+    pub fn untold(&mut self, now: Stamp, all: bool) -> Vec<UnreportedSightings> {
         let mut untold = Vec::new();
-        for Binding { versions, watch } in &mut self.bindings {
+        for Binding { versions, tracker } in &mut self.bindings {
             let make = versions.iter().find_map(|version| Some(version.bound.as_ref().ok()?.make));
-            let (Some(make), Some(watch)) = (make, watch) else { continue };
+            let (Some(make), Some(tracker)) = (make, tracker) else { continue };
             let kind = make.resource_type();
-            untold.extend(watch.untold(now, all).into_iter().map(|thing| Untold {
+            untold.extend(tracker.untold(now, all).into_iter().map(|thing| UnreportedSightings {
                 reference: format!("{kind}/{}", thing.memo.id),
                 seen: thing.untold,
                 last: thing.last,
@@ -146,19 +146,23 @@ impl Rule {
     /// Returns true if it knows a thing that has this memory.
     pub fn has_memory(&self, kind: ResourceType, id: &str) -> bool {
         let of_kind = self.bindings.iter().filter(|binding| binding.makes(kind));
-        of_kind.filter_map(|binding| binding.watch.as_ref()).any(|watch| watch.has_memory(id))
+        of_kind.filter_map(|binding| binding.tracker.as_ref()).any(|tracker| tracker.has_memory(id))
     }
 
     /// Moves the things of a memory that lies there by now.
-    pub fn map_moved(&mut self, kind: ResourceType, id: &str, to: &Spot) {
+    pub fn map_moved(&mut self, kind: ResourceType, id: &str, to: &FramePosition) {
         let of_kind = self.bindings.iter_mut().filter(|binding| binding.makes(kind));
-        let watches = of_kind.filter_map(|binding| binding.watch.as_mut());
-        watches.for_each(|watch| watch.map_moved(id, to));
+        let watches = of_kind.filter_map(|binding| binding.tracker.as_mut());
+        watches.for_each(|tracker| tracker.map_moved(id, to));
     }
 
     /// Number of things that it recognises.
     pub fn things(&self) -> usize {
-        self.bindings.iter().filter_map(|binding| binding.watch.as_ref()).map(Watch::len).sum()
+        self.bindings
+            .iter()
+            .filter_map(|binding| binding.tracker.as_ref())
+            .map(SightingTracker::len)
+            .sum()
     }
 
     /// Returns the misfit of each type that does not fit.
@@ -174,22 +178,22 @@ fn ready_for<'a>(
     bindings: &'a mut Vec<Binding>,
     ty: &Arc<MessageType>,
     setup: &Setup,
-) -> Result<(&'a Bound, &'a mut Watch), &'a ConfigError> {
+) -> Result<(&'a Bound, &'a mut SightingTracker), &'a ConfigError> {
     let is_of = |binding: &Binding| binding.versions.iter().any(|known| known.ty.name == ty.name);
     let binding = match bindings.iter().position(is_of) {
         Some(at) => bindings.remove(at),
         None => {
             if bindings.len() >= MOST_NAMES {
                 // One that does not fit has nothing to lose.
-                let misfit = bindings.iter().position(|binding| binding.watch.is_none());
+                let misfit = bindings.iter().position(|binding| binding.tracker.is_none());
                 bindings.remove(misfit.unwrap_or(0));
             }
-            Binding { versions: Vec::new(), watch: None }
+            Binding { versions: Vec::new(), tracker: None }
         }
     };
     let last = bindings.len();
     bindings.push(binding);
-    let Binding { versions, watch } = &mut bindings[last];
+    let Binding { versions, tracker } = &mut bindings[last];
     let is_this = |known: &Version| Arc::ptr_eq(&known.ty, ty) || *known.ty == **ty;
     let at = versions.iter().position(is_this).unwrap_or_else(|| {
         if versions.len() >= MOST_VERSIONS {
@@ -200,8 +204,8 @@ fn ready_for<'a>(
     });
     match &versions[at].bound {
         Ok(bound) => {
-            let new = || Watch::new(bound.policy.clone(), setup.things);
-            Ok((bound, watch.get_or_insert_with(new)))
+            let new = || SightingTracker::new(bound.policy.clone(), setup.things);
+            Ok((bound, tracker.get_or_insert_with(new)))
         }
         Err(error) => Err(error),
     }

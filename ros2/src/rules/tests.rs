@@ -122,7 +122,7 @@ fn valid(value: &Json) -> Resource {
 }
 
 #[track_caller]
-fn kept(decision: Decision) -> Kept {
+fn kept(decision: Decision) -> KeptResource {
     match decision {
         Decision::Keep(kept) => *kept,
         other => panic!("not kept: {other:?}"),

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::ops::Range;
 
-use omird::disk::Gone;
+use omird::disk::FolderGone;
 
 use super::content::{Change, Content};
 use super::index::Rows;
@@ -122,7 +122,7 @@ impl Card {
         if self.is_off {
             Err(no_power())
         } else if self.is_out {
-            Err(Gone("the card is out".to_owned()).into())
+            Err(FolderGone("the card is out".to_owned()).into())
         } else {
             Ok(())
         }

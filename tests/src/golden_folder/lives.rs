@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use omir_core::confidence::{Outcome, Weight};
+use omir_core::confidence::{FeedbackOutcome, Weight};
 use omir_core::instant::Timestamp;
 use omir_core::value::Value;
 use omird::disk::Folder;
@@ -231,7 +231,7 @@ fn morning(robot: &Robot) {
     );
     robot.execute(Change::Anchor(super::reference("MemoryRecord/first"), true));
     let first = super::reference("MemoryRecord/first");
-    robot.execute(Change::Feedback(first, Outcome::Confirmed, Weight::ONE));
+    robot.execute(Change::Feedback(first, FeedbackOutcome::Confirmed, Weight::ONE));
     robot.recall("kettle window");
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use omir_core::confidence::{Outcome, Weight};
+use omir_core::confidence::{FeedbackOutcome, Weight};
 use omir_core::event::EventKind;
 use omir_core::instant::Timestamp;
 use omir_core::reference::{Ref, ResourceType};
@@ -590,7 +590,8 @@ impl Robot {
             && self.random.chance(30)
         {
             let is_there = probe::distance(place, self.house.things[thing].at) <= 1.0;
-            let outcome = if is_there { Outcome::Confirmed } else { Outcome::Contradicted };
+            let outcome =
+                if is_there { FeedbackOutcome::Confirmed } else { FeedbackOutcome::Contradicted };
             let target = decode(&best.resource).reference();
             self.execute(Change::Feedback(target, outcome, Weight::ONE))?;
         }

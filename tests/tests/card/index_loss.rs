@@ -13,11 +13,11 @@ use std::time::Duration;
 use omir_core::model::Resource;
 use omir_core::space::Center;
 use omird::disk::Folder;
-use omird::engine::testing::ByHand;
-use omird::engine::{Catalog, Clock, Engine, Events, Query};
+use omird::engine::testing::{ByHand, Catalog};
+use omird::engine::{Clock, Engine, Events, Query};
 use omird::store::format::segment;
 use omird::store::{
-    Cache, Derived, DerivedEntry, DerivedRefused, Draw, IndexKind, RefKey, Row, SledStore,
+    Cache, Derived, DerivedEntry, DerivedRefused, IndexKind, IndexSchema, RefKey, Row, SledStore,
 };
 use omird_tests::journal::Journal;
 use omird_tests::life::{self, Step};
@@ -189,43 +189,43 @@ fn an_index_that_is_gone_or_in_the_way_is_made_again() {
 /// The catalog of another release, which keeps the kind with this tag in another way.
 struct Newer<const TAG: u8>;
 
-impl<const TAG: u8> Draw for Newer<TAG> {
-    type Facts = <Catalog as Draw>::Facts;
-    type Places = <Catalog as Draw>::Places;
-    type Times = <Catalog as Draw>::Times;
-    type Terms = <Catalog as Draw>::Terms;
-    type Words = <Catalog as Draw>::Words;
-    type Gathering = <Catalog as Draw>::Gathering;
+impl<const TAG: u8> IndexSchema for Newer<TAG> {
+    type Facts = <Catalog as IndexSchema>::Facts;
+    type Places = <Catalog as IndexSchema>::Places;
+    type Times = <Catalog as IndexSchema>::Times;
+    type Terms = <Catalog as IndexSchema>::Terms;
+    type Words = <Catalog as IndexSchema>::Words;
+    type Gathering = <Catalog as IndexSchema>::Gathering;
 
     fn format(kind: IndexKind) -> u32 {
-        <Catalog as Draw>::format(kind) + u32::from(kind.tag() == TAG)
+        <Catalog as IndexSchema>::format(kind) + u32::from(kind.tag() == TAG)
     }
     fn facts(resource: &Resource) -> Self::Facts {
-        <Catalog as Draw>::facts(resource)
+        <Catalog as IndexSchema>::facts(resource)
     }
     fn terms(resource: &Resource) -> Self::Terms {
-        <Catalog as Draw>::terms(resource)
+        <Catalog as IndexSchema>::terms(resource)
     }
     fn places(facts: &Self::Facts) -> &Self::Places {
-        <Catalog as Draw>::places(facts)
+        <Catalog as IndexSchema>::places(facts)
     }
     fn times(facts: &Self::Facts) -> Self::Times {
-        <Catalog as Draw>::times(facts)
+        <Catalog as IndexSchema>::times(facts)
     }
     fn join(facts: &mut Self::Facts, places: Self::Places, times: Self::Times) {
-        <Catalog as Draw>::join(facts, places, times);
+        <Catalog as IndexSchema>::join(facts, places, times);
     }
     fn key(facts: &Self::Facts) -> RefKey {
-        <Catalog as Draw>::key(facts)
+        <Catalog as IndexSchema>::key(facts)
     }
     fn gather(words: &mut Self::Gathering, terms: &Self::Terms) {
-        <Catalog as Draw>::gather(words, terms);
+        <Catalog as IndexSchema>::gather(words, terms);
     }
     fn gathered(words: Self::Gathering) -> Self::Words {
-        <Catalog as Draw>::gathered(words)
+        <Catalog as IndexSchema>::gathered(words)
     }
     fn is_consistent(rows: &[Row<Self::Facts>], words: &Self::Words) -> bool {
-        <Catalog as Draw>::is_consistent(rows, words)
+        <Catalog as IndexSchema>::is_consistent(rows, words)
     }
 }
 
@@ -267,7 +267,7 @@ fn segments(index: &Path) -> Vec<(u64, Vec<u8>)> {
 }
 
 /// Keeps these kinds of all segments as `D` keeps them; `number` says of which.
-fn keep<D: Draw>(index: &Path, kinds: &[IndexKind], number: impl Fn(u64) -> u64) {
+fn keep<D: IndexSchema>(index: &Path, kinds: &[IndexKind], number: impl Fn(u64) -> u64) {
     let mut cache = Cache::new(SledStore::boxed(index));
     for (of, bytes) in segments(index) {
         let block = segment::index::<D>(&bytes).expect("a good segment");

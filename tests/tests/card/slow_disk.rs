@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use omird::protocols::Protocols;
-use omird::service::{Keys, Network, Service};
+use omird::zenoh::{Keys, Network, Service};
 use omird_tests::process::{Client, free_endpoint};
 use omird_tests::session::{Session, TestClock, settings};
 use omird_tests::slow_disk::{Gate, SlowDisk};

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use omir_core::cbor;
-use omir_core::confidence::{Outcome, Weight};
+use omir_core::confidence::{FeedbackOutcome, Weight};
 use omird::engine::testing::ByHand;
 use omird::engine::{Change, Effect, Encoding, Merged, Precedence, Query};
 use omird_tests::check;
@@ -577,7 +577,7 @@ fn what_was_done_here_between_two_files_counts_by_its_date() {
     };
     let feedback = |session: &Session| {
         let weight = Weight::default();
-        let change = Change::Feedback(target(), Outcome::Confirmed, weight);
+        let change = Change::Feedback(target(), FeedbackOutcome::Confirmed, weight);
         session.execute(change).expect("the disk is good");
     };
     // The store's clock stands in 2026.

@@ -10,9 +10,8 @@ use omir_core::json;
 use omir_core::model::{Extension, Resource};
 use omir_core::space::Center;
 use omir_core::spatial::{SpatialPose, pose_of};
-use omird::engine::{
-    Code, Effect, Encoding, Error, Frames, MAX_REBASE_STEPS, Query, Receipt, Settings,
-};
+use omird::engine::testing::MAX_REBASE_STEPS;
+use omird::engine::{Code, Effect, Encoding, Error, Frames, Query, Receipt, Settings};
 use omird::protocols::omir::{Parameters, parse_query, parse_rebase};
 use omird_tests::check::decode;
 use omird_tests::cut_disk::CutDisk;

@@ -6,7 +6,7 @@ use omird::engine::Engine;
 use omird::protocols::Protocols;
 use omird::router::Router;
 use omird::router::testing::AuditLines;
-use omird::service::{Keys, Network, Service};
+use omird::zenoh::{Keys, Network, Service};
 use omird_tests::process::{Client, Daemon, eventually, free_endpoint};
 use omird_tests::session::{Session, TestClock, settings};
 use serde_json::{Value, json};

@@ -15,7 +15,7 @@ mod refusals;
 mod ros2_services;
 mod sent_again;
 mod serial;
-mod service;
 mod service_manager;
 mod stopped_clients;
 mod stopping;
+mod zenoh;

@@ -113,7 +113,7 @@ const REFUSALS: &[(&str, &str, Code, &str)] = &[
 /// Codes that no single request provokes on a sound disk, with what tests them.
 const ELSEWHERE: [(Code, &str); 7] = [
     (Code::TooLarge, "what_is_too_large_is_refused_with_the_bound"),
-    (Code::Unauthorized, "service.rs, a_read_only_daemon_says_so"),
+    (Code::Unauthorized, "zenoh.rs, a_read_only_daemon_says_so"),
     (Code::StorageFull, "full_card.rs"),
     (Code::Busy, "stopped_clients.rs"),
     (Code::RateLimited, "http_limits.rs"),

@@ -210,11 +210,11 @@ fn no_proof_is_given_while_the_card_hangs() {
     };
     remember(&session).expect("it is stored");
     let soon = || Instant::now() + Duration::from_millis(300);
-    let writes = |engine: &Engine| engine.prove_writing(soon()).recv_deadline(soon()).is_ok();
+    let writes = |engine: &Engine| engine.probe_writer(soon()).recv_deadline(soon()).is_ok();
     let reads = |engine: &Engine| {
         let (engine, (done, read)) = (engine.clone(), mpsc::sync_channel(1));
         thread::spawn(move || {
-            engine.prove_reading();
+            engine.probe_readers();
             let _ = done.send(());
         });
         read.recv_timeout(Duration::from_millis(300)).is_ok()

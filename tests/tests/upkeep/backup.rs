@@ -18,10 +18,10 @@ use omird::engine::testing::ByHand;
 use omird::engine::{Code, Engine, FlashSettings, MAX_PIECE, Query, Settings};
 use omird::store::DeviceKey;
 use omird::store::backup::{
-    BackupError, BackupOutcome, Folder, Offer, Offered, RestoreError, TakeError, Taken, restore,
-    verify,
+    BackupError, BackupOutcome, FetchOutcome, Folder, Offer, Offered, RestoreError, TakeError,
+    restore, verify,
 };
-use omird::store::format::segment::{self, Draft, Earlier};
+use omird::store::format::segment::{self, Draft, EarlierResource};
 use omird::store::format::signature::digest;
 use omird::store::pass_on;
 use omird_tests::check::{self, decode};
@@ -76,7 +76,7 @@ impl Robot {
             }
             draft.cover(layout.manifest.last_seq, layout.manifest.last_recorded);
         }
-        let bytes = draft.build(Timestamp::from_micros(DAWN), |_| Earlier::Gone);
+        let bytes = draft.build(Timestamp::from_micros(DAWN), |_| EarlierResource::Gone);
         let (first, last) = (&replaced[0], &replaced[run - 1]);
         let previous = first.seal().unwrap().previous;
         let seal = DeviceKey::from_secret([7; 32]).sign(
@@ -488,7 +488,7 @@ fn what_is_damaged_on_the_robot_is_kept_as_it_came_and_never_over_something_bett
     assert_eq!(lacking.len(), 1, "it is asked for again");
     let offered = lacking[0].clone();
     let mut fetch = |at, len| Ok::<_, std::convert::Infallible>(damaged.piece(number, at, len));
-    assert!(matches!(folder.take(&offered, &mut fetch), Ok(Taken::Damaged(_))));
+    assert!(matches!(folder.take(&offered, &mut fetch), Ok(FetchOutcome::Damaged(_))));
     let (outcome, _) = back_up(&robot, &backup).unwrap();
     assert_eq!(outcome.faults, [], "the robot's card recovered");
     let (outcome, fetched) = back_up(&damaged, &backup).unwrap();

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use omir_core::confidence::Outcome;
+use omir_core::confidence::FeedbackOutcome;
 use omir_core::json;
 use omir_core::model::{MemoryRecord, Resource};
 use omir_core::value::Value;
@@ -156,7 +156,7 @@ fn a_new_version_made_here_does_not_bring_the_mention_back() {
         let session = another_pot(&disk, &clock, sealed);
         let target = reference("MemoryRecord/seen");
         ask(&session, &Request::Anchor(target.clone(), true));
-        ask(&session, &Request::Feedback(target, Outcome::Confirmed));
+        ask(&session, &Request::Feedback(target, FeedbackOutcome::Confirmed));
         assert_eq!(mentions(&get(&session)), ["Entity/table"], "{sealed:?}");
     }
 }

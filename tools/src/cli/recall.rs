@@ -7,7 +7,7 @@ use omir_core::reference::Ref;
 
 use super::values::{self, Bounds, Geo, Moment, Planar, VectorText};
 use super::{ORDERS, TIERS, TYPES};
-use crate::instant::When;
+use crate::instant::TimeBound;
 
 /// The filters that `recall` and `export` share.
 #[derive(Debug, Clone, Default, Args)]
@@ -35,11 +35,11 @@ pub struct FilterArgs {
 
     /// Not before: 7d, 12h, or an RFC 3339 time
     #[arg(long, value_name = "WHEN")]
-    pub since: Option<When>,
+    pub since: Option<TimeBound>,
 
     /// Not after
     #[arg(long, value_name = "WHEN")]
-    pub until: Option<When>,
+    pub until: Option<TimeBound>,
 
     /// Earlier than this memory (Type/id), or than a time
     #[arg(long, value_name = "MEMORY|WHEN", value_parser = values::moment)]
@@ -99,7 +99,7 @@ pub struct FilterArgs {
 
     /// What was known then: an RFC 3339 time, or an age such as 2d
     #[arg(long, value_name = "WHEN")]
-    pub as_of: Option<When>,
+    pub as_of: Option<TimeBound>,
 }
 
 /// `omir recall`
@@ -210,7 +210,7 @@ pub struct AskArgs {
 
     /// The last match of each entity that was not seen again since
     #[arg(long, value_name = "WHEN")]
-    pub unseen_since: Option<When>,
+    pub unseen_since: Option<TimeBound>,
 
     /// How often it was, and the first and the last time
     #[arg(long)]

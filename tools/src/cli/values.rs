@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use omir_core::quantity::parse_duration;
 use omir_core::reference::{Id, Ref, ResourceType};
-use omird::service::check_endpoint;
+use omird::zenoh::check_endpoint;
 
 use super::bad_value::BadValue;
 use crate::ids;
-use crate::instant::When;
+use crate::instant::TimeBound;
 
 /// Bytes of a file with a vector: 4096 numbers in text.
 const MOST_VECTOR: u64 = 256 << 10;
@@ -381,7 +381,7 @@ pub enum Moment {
     /// The time of that memory.
     Of(Ref),
     /// A time.
-    At(When),
+    At(TimeBound),
 }
 
 /// Reads a memory, as `Type/id`, or a time.

@@ -63,8 +63,8 @@ impl Client {
         loop {
             let known = robots.len();
             self.hear(&mut robots)?;
-            let is_settled = known > 0 && robots.len() == known;
-            if is_settled || Instant::now() >= until {
+            let is_complete = known > 0 && robots.len() == known;
+            if is_complete || Instant::now() >= until {
                 return Ok(robots);
             }
             std::thread::sleep(A_MOMENT);

@@ -6,7 +6,7 @@ use std::time::Duration;
 use omir_core::decode::Limits;
 use omir_core::json;
 use omir_core::value::Value;
-use omird::service::plain;
+use omird::zenoh::plain;
 use zenoh::{Config, Session, Wait as _};
 
 use crate::error::Error;

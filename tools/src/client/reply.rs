@@ -13,7 +13,7 @@ pub struct Reply {
     /// In the encoding of the question, JSON without payload.
     pub body: Vec<u8>,
     /// The attachment, as JSON; empty if there is none.
-    pub beside: Vec<u8>,
+    pub attachment: Vec<u8>,
 }
 
 impl Reply {

@@ -4,12 +4,12 @@ use crate::cli::{AnchorArgs, Globals};
 use crate::client::Client;
 use crate::error::Result;
 use crate::selector::Parameters;
-use crate::{meant, output};
+use crate::{id_prefix, output};
 
 pub(super) fn run(globals: &Globals, args: &AnchorArgs) -> Result<()> {
     let client = Client::open(globals)?;
     let robot = client.robot(globals.robot.as_deref())?;
-    let (reference, reply) = meant::with(&client, &robot, &args.reference, |reference| {
+    let (reference, reply) = id_prefix::with(&client, &robot, &args.reference, |reference| {
         let mut parameters = Parameters::new();
         parameters.push("ref", &reference.to_string());
         parameters.push("anchored", if args.off { "false" } else { "true" });

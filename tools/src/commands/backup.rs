@@ -13,14 +13,14 @@ use omird::disk;
 use omird::engine::{Clock as _, SystemClock};
 use omird::store::Lock;
 use omird::store::backup::{
-    BackupError, BackupOutcome, Fault, Folder, Offer, Offered, Progress, TakeError, Taken,
+    BackupError, BackupOutcome, Fault, FetchOutcome, Folder, Offer, Offered, Progress, TakeError,
 };
 
 use crate::cli::{BackupArgs, Globals};
 use crate::client::{Client, Reply};
 use crate::error::{Error, Result};
 use crate::output::{self, object};
-use crate::patience::Patience;
+use crate::retry::Retry;
 use crate::selector::Parameters;
 use crate::{progress, table};
 
@@ -105,11 +105,11 @@ pub(super) fn list(client: &Client, robot: &str) -> Result<Offer> {
 
 /// Asks, again and again while the daemon is busy.
 fn ask(client: &Client, robot: &str, parameters: &Parameters) -> Result<Reply> {
-    let mut patience = Patience::new(PATIENCE);
+    let mut retry = Retry::new(PATIENCE);
     loop {
         let answer = client.ask(robot, "backup", parameters, None);
         let is_busy = answer.as_ref().is_err_and(Error::is_busy);
-        match is_busy.then(|| patience.pause(Instant::now())).flatten() {
+        match is_busy.then(|| retry.pause(Instant::now())).flatten() {
             Some(pause) => std::thread::sleep(pause),
             None => return answer,
         }
@@ -175,12 +175,12 @@ fn note(
     globals: &Globals,
     bar: &ProgressBar,
     offered: &Offered,
-    taken: &Taken,
+    taken: &FetchOutcome,
     fetched: &mut Fetched,
 ) {
     fetched.segments += 1;
     fetched.bytes += offered.bytes;
-    if let Taken::Damaged(why) = taken {
+    if let FetchOutcome::Damaged(why) = taken {
         let number = offered.segment;
         let remark = format!("segment {number} of the robot is damaged: {why}");
         bar.suspend(|| output::remark(globals.quiet || globals.json, &remark));

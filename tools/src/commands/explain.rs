@@ -5,12 +5,12 @@ use crate::cli::{ExplainArgs, Globals};
 use crate::client::Client;
 use crate::error::Result;
 use crate::selector::Parameters;
-use crate::{meant, output, table};
+use crate::{id_prefix, output, table};
 
 pub(super) fn run(globals: &Globals, args: &ExplainArgs) -> Result<()> {
     let client = Client::open(globals)?;
     let robot = client.robot(globals.robot.as_deref())?;
-    let (_, reply) = meant::with(&client, &robot, &args.reference, |reference| {
+    let (_, reply) = id_prefix::with(&client, &robot, &args.reference, |reference| {
         let mut parameters = Parameters::new();
         parameters.push("ref", &reference.to_string());
         client.ask(&robot, "explain", &parameters, None)

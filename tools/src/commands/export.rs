@@ -43,7 +43,7 @@ pub(super) fn run(globals: &Globals, args: &ExportArgs) -> Result<()> {
 
 /// Reports what the daemon could not read, once the rest is written.
 fn shortfall(robot: &str, reply: &Reply) -> Option<Error> {
-    let said = document::decode(&reply.beside).ok()?;
+    let said = document::decode(&reply.attachment).ok()?;
     let count = said.get("unreadable").and_then(Value::as_u64).filter(|count| *count > 0)?;
     let first = said.get("first").and_then(Value::as_array).unwrap_or_default();
     let first: Vec<&str> = first.iter().filter_map(Value::as_str).collect();

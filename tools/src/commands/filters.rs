@@ -3,14 +3,14 @@
 use crate::cli::{FilterArgs, Moment};
 use crate::client::Client;
 use crate::error::{Error, Result};
-use crate::instant::{Instant, NANOS, When};
-use crate::meant;
+use crate::id_prefix;
+use crate::instant::{Instant, NANOS, TimeBound};
 use crate::selector::Parameters;
 
 /// The filters as one robot understands them: the entity by its whole id.
 pub(super) fn of_robot(client: &Client, robot: &str, filters: &FilterArgs) -> Result<FilterArgs> {
     let entity = filters.entity.as_ref();
-    let entity = entity.map(|entity| meant::by(client, robot, entity)).transpose()?;
+    let entity = entity.map(|entity| id_prefix::by(client, robot, entity)).transpose()?;
     Ok(FilterArgs { entity, ..filters.clone() })
 }
 
@@ -27,7 +27,8 @@ pub(super) fn push(parameters: &mut Parameters, filters: &FilterArgs) -> Result<
     parameters.push_some("box", filters.bounds.as_ref());
     parameters.push_some("frame", filters.frame.as_ref());
     if filters.since.is_some() || filters.until.is_some() {
-        let end = |when: Option<When>| when.map(When::time_expression).unwrap_or_default();
+        let end =
+            |when: Option<TimeBound>| when.map(TimeBound::time_expression).unwrap_or_default();
         let range = format!("[{}..{}]", end(filters.since), end(filters.until));
         parameters.push("_time", &range);
     }
@@ -61,10 +62,10 @@ pub(super) fn push(parameters: &mut Parameters, filters: &FilterArgs) -> Result<
 }
 
 /// `asOf` and its like take a moment, so a span is counted from this computer's clock.
-pub(super) fn moment(when: When) -> Result<Instant> {
+pub(super) fn moment(when: TimeBound) -> Result<Instant> {
     match when {
-        When::At(instant) => Ok(instant),
-        When::Ago(seconds) => Instant::now()
+        TimeBound::At(instant) => Ok(instant),
+        TimeBound::Ago(seconds) => Instant::now()
             .plus(-((seconds * NANOS as f64) as i128))
             .ok_or_else(|| Error::Usage("a time lies before the year 0000".to_owned())),
     }

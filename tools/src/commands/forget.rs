@@ -7,7 +7,7 @@ use omir_core::value::Value;
 use crate::cli::{ForgetArgs, Globals};
 use crate::client::Client;
 use crate::error::{Error, Result};
-use crate::meant;
+use crate::id_prefix;
 use crate::output::{self, object};
 use crate::selector::Parameters;
 
@@ -22,7 +22,7 @@ pub(super) fn run(globals: &Globals, args: &ForgetArgs) -> Result<()> {
     let mut seq = Value::Null;
     let mut missing = Vec::new();
     for named in &args.references {
-        let done = meant::with(&client, &robot, named, |reference| {
+        let done = id_prefix::with(&client, &robot, named, |reference| {
             refuse_hasty(named, reference)?;
             forget(&client, &robot, reference)
         });

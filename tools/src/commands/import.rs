@@ -18,7 +18,7 @@ use crate::error::{Error, Result};
 use crate::output::{self, object};
 
 pub(super) fn run(globals: &Globals, args: &ImportArgs) -> Result<()> {
-    let args = &recording::told(args)?;
+    let args = &recording::with_format(args)?;
     recording::check(args)?;
     if let Some(file) = &args.output {
         document::encoding_for_output(file)?;

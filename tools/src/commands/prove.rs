@@ -14,7 +14,7 @@ use crate::cli::{Globals, ProveArgs};
 use crate::client::Client;
 use crate::error::{Error, Result};
 use crate::selector::Parameters;
-use crate::{document, meant, output, progress};
+use crate::{document, id_prefix, output, progress};
 
 pub(super) fn run(globals: &Globals, args: &ProveArgs) -> Result<()> {
     let (target, proof) = match &args.data {
@@ -64,7 +64,7 @@ fn of_daemon(globals: &Globals, args: &ProveArgs) -> Result<(Ref, Value)> {
     if args.seal {
         client.be_patient(backup::AT_LEAST);
     }
-    let (target, reply) = meant::with(&client, &robot, &args.reference, |reference| {
+    let (target, reply) = id_prefix::with(&client, &robot, &args.reference, |reference| {
         let mut parameters = Parameters::new();
         parameters.push("ref", &reference.to_string());
         let ask = || client.ask(&robot, "prove", &parameters, None);

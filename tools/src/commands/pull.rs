@@ -1,6 +1,6 @@
 //! `omir pull`: memories over a serial line, into a file that grows with every cable that is plugged in.
 
-mod so_far;
+mod partial_pull;
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use omir_core::code::Code;
 use omir_core::link::message::{Info, Pull, Request, Response};
 use omir_core::value::Map;
 
-use self::so_far::{Origin, SoFar};
+use self::partial_pull::{Origin, PartialPull};
 use super::filters;
 use crate::cli::{Globals, PullArgs};
 use crate::document;
@@ -34,20 +34,20 @@ pub(super) fn run(globals: &Globals, args: &PullArgs) -> Result<()> {
     if filter.contains_key("asOf") {
         return Err(Error::Usage("--as-of: a pull is of what is known now".to_owned()));
     }
-    let mut so_far = SoFar::open(args.output.as_deref(), filter)?;
+    let mut partial = PartialPull::open(args.output.as_deref(), filter)?;
     let bar = progress::bar(globals, 0, "pulling");
-    bar.set_position(so_far.count);
+    bar.set_position(partial.count);
     let guard = interrupt::Guard::new();
     // Until a daemon answers. From then on the line may be gone for longer, and comes back.
     let mut until = Instant::now() + globals.timeout;
     let mut in_vain = 0;
     loop {
-        let before = so_far.next;
+        let before = partial.next;
         // Not `clamp`: --timeout may be shorter.
         let patience =
             until.saturating_duration_since(Instant::now()).max(RETRY).min(globals.timeout);
         let mut answered = false;
-        let stop = match attempt(globals, args, patience, &mut answered, &mut so_far, &bar) {
+        let stop = match attempt(globals, args, patience, &mut answered, &mut partial, &bar) {
             Ok(()) => break,
             Err(stop) => stop,
         };
@@ -55,28 +55,28 @@ pub(super) fn run(globals: &Globals, args: &PullArgs) -> Result<()> {
             Stop::Lost(lost) => lost,
             Stop::Error(error) => {
                 bar.finish_and_clear();
-                return Err(explained(error, &so_far));
+                return Err(explained(error, &partial));
             }
         };
-        in_vain = if so_far.next == before { in_vain + 1 } else { 0 };
+        in_vain = if partial.next == before { in_vain + 1 } else { 0 };
         if answered && in_vain < MOST_IN_VAIN {
             until = Instant::now() + args.wait;
         }
         let is_final = matches!(lost, Lost::Nonsense(_) | Lost::Interrupted);
         if is_final || Instant::now() > until {
             bar.finish_and_clear();
-            return Err(given_up(lost, &so_far));
+            return Err(given_up(lost, &partial));
         }
         bar.set_message("waiting for the line");
         std::thread::sleep(RETRY);
         if interrupt::is_set() {
             bar.finish_and_clear();
-            return Err(given_up(Lost::Interrupted, &so_far));
+            return Err(given_up(Lost::Interrupted, &partial));
         }
     }
     drop(guard);
     bar.finish_and_clear();
-    finish(globals, args, so_far)
+    finish(globals, args, partial)
 }
 
 /// The member by which a daemon says that a pull cannot go on.
@@ -109,7 +109,7 @@ fn attempt(
     args: &PullArgs,
     patience: Duration,
     answered: &mut bool,
-    so_far: &mut SoFar,
+    partial: &mut PartialPull,
     bar: &ProgressBar,
 ) -> std::result::Result<(), Stop> {
     let mut line = Line::open(&args.port, args.baud, patience)?;
@@ -120,16 +120,16 @@ fn attempt(
     let info = Info::from_map(info).map_err(|error| Lost::Nonsense(error.to_string()))?;
     let robot = info.robot;
     *answered = true;
-    so_far.is_of(&robot)?;
+    partial.is_of(&robot)?;
     // Each session again: the daemon forgets it with the line.
     if let Some(token) = &args.token {
         line.ask(Request::Unlock(token.clone()))?;
         refused(line.answer(globals.timeout)?)?;
     }
-    let origin = so_far.origin.as_ref();
+    let origin = partial.origin.as_ref();
     let pull = Pull {
-        filter: so_far.filter.clone(),
-        after: so_far.next,
+        filter: partial.filter.clone(),
+        after: partial.next,
         as_of: origin.map(|origin| origin.as_of.clone()),
         store: origin.map(|origin| origin.store.clone()),
         deflate: true,
@@ -139,14 +139,14 @@ fn attempt(
         let answer = line.answer(GATHERING)?;
         match refused(answer).map_err(|error| not_yet(asks_for_token(error, args, &robot)))? {
             Response::Begin { as_of, count, store } => {
-                so_far.begin(Origin { robot: robot.clone(), store, as_of })?;
-                bar.set_length(so_far.count + count);
+                partial.begin(Origin { robot: robot.clone(), store, as_of })?;
+                bar.set_length(partial.count + count);
                 bar.set_message("pulling");
                 bar.reset_eta();
             }
             Response::Items { items, next, lost } => {
-                so_far.take(items, next, lost)?;
-                bar.set_position(so_far.count);
+                partial.take(items, next, lost)?;
+                bar.set_position(partial.count);
             }
             Response::End { complete: true, .. } => {
                 line.close();
@@ -187,19 +187,19 @@ fn asks_for_token(error: Error, args: &PullArgs, robot: &str) -> Error {
 }
 
 /// A refusal to go on is of what lies in `FILE.part`.
-fn explained(error: Error, so_far: &SoFar) -> Error {
+fn explained(error: Error, partial: &PartialPull) -> Error {
     match &error {
         Error::Refused { message, path: Some(path), .. }
-            if so_far.origin.is_some() && FROM_THE_START.contains(&path.as_str()) =>
+            if partial.origin.is_some() && FROM_THE_START.contains(&path.as_str()) =>
         {
-            so_far.start_over(message)
+            partial.start_over(message)
         }
         _ => error,
     }
 }
 
-fn given_up(lost: Lost, so_far: &SoFar) -> Error {
-    match so_far.remains() {
+fn given_up(lost: Lost, partial: &PartialPull) -> Error {
+    match partial.remains() {
         Some(remains) => {
             let why = match lost {
                 Lost::Line(why) | Lost::Nonsense(why) => why,
@@ -211,10 +211,10 @@ fn given_up(lost: Lost, so_far: &SoFar) -> Error {
     }
 }
 
-fn finish(globals: &Globals, args: &PullArgs, so_far: SoFar) -> Result<()> {
-    let count = so_far.count;
-    let (lost, first) = so_far.lost.clone();
-    so_far.finish(args.output.as_deref())?;
+fn finish(globals: &Globals, args: &PullArgs, partial: PartialPull) -> Result<()> {
+    let count = partial.count;
+    let (lost, first) = partial.lost.clone();
+    partial.finish(args.output.as_deref())?;
     if let Some(file) = &args.output {
         output::written(globals, count, file, "")?;
     }

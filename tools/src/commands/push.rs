@@ -12,9 +12,9 @@ use omir_core::value::Value;
 
 use crate::cli::{Globals, PushArgs};
 use crate::error::{Error, Result};
-use crate::patience::{BUSY, Patience};
+use crate::retry::{BUSY, Retry};
 use crate::serial::{Line, Lost, refused};
-use crate::{document, output, parcels, progress};
+use crate::{batches, document, output, progress};
 
 /// A slow line and a slow card take their time.
 const AT_LEAST: Duration = Duration::from_secs(300);
@@ -120,9 +120,9 @@ fn parts(
             ),
             path: Some(pointer.clone()),
         })?;
-        items.push(parcels::Item { name, parent: text("parentId").map(str::to_owned), bytes });
+        items.push(batches::Item { name, parent: text("parentId").map(str::to_owned), bytes });
     }
-    let parts = parcels::plan(&items);
+    let parts = batches::plan(&items);
     // Parents in a circle travel together.
     match parts.iter().map(|part| part.iter().map(|&at| sizes[at]).sum::<usize>()).max() {
         Some(bytes) if bytes > room => {
@@ -145,18 +145,18 @@ fn push(
     part: &[usize],
     bar: &ProgressBar,
 ) -> Result<Pushed> {
-    let mut patience = Patience::new(args.wait);
+    let mut retry = Retry::new(args.wait);
     loop {
         let error = match attempt(globals, line, resources, part) {
             Ok(pushed) => {
-                if patience.is_tried() {
+                if retry.is_tried() {
                     bar.set_message(PUSHING);
                 }
                 return Ok(pushed);
             }
             Err(error) => error,
         };
-        let pause = error.is_busy().then(|| patience.pause_for(BUSY, globals, bar)).flatten();
+        let pause = error.is_busy().then(|| retry.pause_for(BUSY, globals, bar)).flatten();
         let Some(pause) = pause else { return Err(error) };
         line.rest(pause)?;
     }

@@ -7,12 +7,12 @@ use crate::cli::{Globals, RebaseArgs};
 use crate::client::{Client, Payload};
 use crate::error::Result;
 use crate::selector::Parameters;
-use crate::{meant, output};
+use crate::{id_prefix, output};
 
 pub(super) fn run(globals: &Globals, args: &RebaseArgs) -> Result<()> {
     let client = Client::open(globals)?;
     let robot = client.robot(globals.robot.as_deref())?;
-    let undo = args.undo.as_ref().map(|step| meant::by(&client, &robot, step)).transpose()?;
+    let undo = args.undo.as_ref().map(|step| id_prefix::by(&client, &robot, step)).transpose()?;
     let mut parameters = Parameters::new();
     parameters.push_some("undo", undo);
     if args.dry_run {

@@ -371,7 +371,7 @@ mod tests {
             })
             .collect();
         Reply {
-            beside: Vec::new(),
+            attachment: Vec::new(),
             key: "omir/r/recall".to_owned(),
             body: format!(r#"{{"hits":[{}],"total":{total},"tookMicros":180}}"#, hits.join(","))
                 .into_bytes(),
@@ -412,8 +412,8 @@ mod tests {
             };
             let hits: Vec<String> = hits.iter().map(hit).collect();
             let body = format!(r#"{{"hits":[{}],"total":2,"tookMicros":1}}"#, hits.join(","));
-            let (beside, key) = (Vec::new(), "omir/r/recall".to_owned());
-            Reply { beside, key, body: body.into_bytes() }
+            let (attachment, key) = (Vec::new(), "omir/r/recall".to_owned());
+            Reply { attachment, key, body: body.into_bytes() }
         };
         let noon = [("n", "2026-01-01T12:00:00Z", 3.0), ("e", "2026-01-01T10:00:00+02:00", 1.0)];
         let day = [("l", "2026-01-02T00:00:00Z", 2.0), ("m", "2026-01-01T09:00:00Z", 4.0)];
@@ -474,7 +474,7 @@ mod tests {
     #[test]
     fn every_width_shows_what_a_memory_says() {
         let answer = |body: &str| Reply {
-            beside: Vec::new(),
+            attachment: Vec::new(),
             key: "omir/rover/recall".to_owned(),
             body: body.as_bytes().to_vec(),
         };

@@ -12,7 +12,7 @@ use crate::client::{Client, Payload};
 use crate::document;
 use crate::error::{Error, Result};
 use crate::geodesy;
-use crate::meant;
+use crate::id_prefix;
 use crate::output::{self, object};
 use crate::selector::Parameters;
 
@@ -29,7 +29,8 @@ pub(super) fn run(globals: &Globals, args: &RememberArgs) -> Result<()> {
         Some(document) => document,
         None => {
             let at = at(args, || client.fixed_frame(&robot))?;
-            let entities = args.entities.iter().map(|entity| meant::by(&client, &robot, entity));
+            let entities =
+                args.entities.iter().map(|entity| id_prefix::by(&client, &robot, entity));
             let entities = entities.collect::<Result<Vec<Ref>>>()?;
             resource(text.as_deref(), args, &entities, at)
         }

@@ -34,7 +34,7 @@ pub(super) fn run(globals: &Globals, args: &WatchArgs) -> Result<()> {
             .session()?
             .declare_subscriber(key)
             .callback(move |sample| {
-                let _ = sender.send(News::Event(Box::new(sample)));
+                let _ = sender.send(WatchMessage::Event(Box::new(sample)));
             })
             .wait()
             .map_err(|why| Error::Unreachable(format!("cannot subscribe: {why}")))?;
@@ -42,7 +42,7 @@ pub(super) fn run(globals: &Globals, args: &WatchArgs) -> Result<()> {
     }
     end_on_ctrl_c(sender);
     let mut seen = 0;
-    while let Ok(News::Event(sample)) = news.recv() {
+    while let Ok(WatchMessage::Event(sample)) = news.recv() {
         let Some(mut event) = Event::read(client.prefix(), &sample) else {
             continue;
         };
@@ -66,19 +66,19 @@ pub(super) fn run(globals: &Globals, args: &WatchArgs) -> Result<()> {
     Ok(())
 }
 
-enum News {
+enum WatchMessage {
     Event(Box<Sample>),
     Interrupted,
 }
 
 /// Ctrl-C ends the watch with status 0. Without it, where no handler can be had, it kills as usual.
-fn end_on_ctrl_c(sender: mpsc::Sender<News>) {
+fn end_on_ctrl_c(sender: mpsc::Sender<WatchMessage>) {
     std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         if let Ok(runtime) = runtime
             && runtime.block_on(tokio::signal::ctrl_c()).is_ok()
         {
-            let _ = sender.send(News::Interrupted);
+            let _ = sender.send(WatchMessage::Interrupted);
         }
     });
 }

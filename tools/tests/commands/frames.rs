@@ -5,7 +5,7 @@ use std::process::{Command, Output, Stdio};
 
 use omird::engine::{Engine, Parts, Settings};
 use omird::protocols::Protocols;
-use omird::service::{Keys, Network, Service};
+use omird::zenoh::{Keys, Network, Service};
 use omird_tests::folder::parts;
 use omird_tests::process::free_endpoint;
 

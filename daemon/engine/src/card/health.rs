@@ -258,7 +258,7 @@ mod tests {
         }
         // A single file that lacks is no card that lacks.
         assert_eq!(judge(&io::ErrorKind::NotFound.into()), State::Failing);
-        assert_eq!(judge(&disk::Gone("away".into()).into()), State::Gone);
+        assert_eq!(judge(&disk::FolderGone("away".into()).into()), State::Gone);
     }
 
     #[test]

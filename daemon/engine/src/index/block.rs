@@ -1,6 +1,6 @@
 //! The index of one sealed segment, as it is kept.
 
-pub(crate) use omird_store::{By, Ending, IndexKind as Kind, Tombstone};
+pub(crate) use omird_store::{DeletionOrigin, EndCause, IndexKind as Kind, Tombstone};
 
 use super::facts::Facts;
 use super::text::TextBlock;
@@ -14,8 +14,8 @@ pub(crate) type Block = omird_store::Block<Facts, TextBlock>;
 #[cfg(test)]
 mod tests {
     use omir_core::model::{Entity, Resource};
-    use omird_store::Draw;
-    use omird_store::format::block::{Parts, encode};
+    use omird_store::IndexSchema;
+    use omird_store::format::block::{BlockParts, encode};
 
     use super::*;
     use crate::index::catalog::Catalog;
@@ -48,9 +48,9 @@ mod tests {
         Kind::ALL.map(|kind| (kind, encode::<Catalog>(block, kind).unwrap())).to_vec()
     }
 
-    fn read(kept: &[(Kind, Vec<u8>)]) -> Parts<Catalog> {
+    fn read(kept: &[(Kind, Vec<u8>)]) -> BlockParts<Catalog> {
         let of = |kind| kept.iter().find(|(of, _)| *of == kind).map(|(_, bytes)| bytes.clone());
-        Parts::read(&[7; 32], of)
+        BlockParts::read(&[7; 32], of)
     }
 
     #[test]
@@ -69,9 +69,9 @@ mod tests {
             }
         }
         let rows = || Some(kept[0].1.clone());
-        let of_another = Parts::<Catalog>::read(&[8; 32], |_| rows());
+        let of_another = BlockParts::<Catalog>::read(&[8; 32], |_| rows());
         assert_eq!(of_another.missing(), Kind::ALL, "they are of another segment");
-        let as_others = Parts::<Catalog>::read(&[7; 32], |_| rows());
+        let as_others = BlockParts::<Catalog>::read(&[7; 32], |_| rows());
         assert_eq!(as_others.missing(), Kind::ALL[1..], "rows are no other kind");
     }
 
@@ -96,7 +96,7 @@ mod tests {
     fn a_stated_size_reserves_nothing() {
         let mut bytes = vec![0; 4];
         bytes.push(Kind::Words.tag());
-        bytes.extend_from_slice(&<Catalog as Draw>::format(Kind::Words).to_le_bytes());
+        bytes.extend_from_slice(&<Catalog as IndexSchema>::format(Kind::Words).to_le_bytes());
         bytes.extend_from_slice(&[7; 32]);
         bytes.extend_from_slice(&u32::MAX.to_le_bytes());
         bytes.extend_from_slice(&[0; 16]);

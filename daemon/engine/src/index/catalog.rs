@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 
-use super::block::{By, Row};
+use super::block::{DeletionOrigin, Row};
 use super::doc::{Doc, DocId, FileId, Location, Stamp};
 use super::facts::Facts;
 use super::key::RefKey;
@@ -247,7 +247,7 @@ impl Catalog {
     }
 
     /// Adds a tombstone; returns the row that it retires.
-    fn add_tombstone(&mut self, key: &RefKey, stamp: Stamp, by: By) -> Option<DocId> {
+    fn add_tombstone(&mut self, key: &RefKey, stamp: Stamp, by: DeletionOrigin) -> Option<DocId> {
         // A new thing under the same name starts unmentioned.
         self.references.remove(key);
         self.losses.remove(key);

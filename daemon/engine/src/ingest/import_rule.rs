@@ -117,7 +117,7 @@ pub(crate) fn last_updated(resource: &Resource) -> Option<Timestamp> {
 
 /// The stored version under the name of an imported resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Held {
+pub(crate) enum StoredState {
     /// Nothing, and never had.
     Nothing,
     /// A tombstone.
@@ -133,16 +133,18 @@ pub(crate) enum Held {
 }
 
 /// Decides about a resource with the claim `file`.
-pub(crate) fn decide(file: Claim, held: Held, precedence: Precedence) -> Merged {
+pub(crate) fn decide(file: Claim, held: StoredState, precedence: Precedence) -> Merged {
     match held {
-        Held::Nothing => Merged::Added,
-        Held::Forgotten if precedence == Precedence::Remembered => Merged::Kept,
-        Held::Forgotten => Merged::Restored,
+        StoredState::Nothing => Merged::Added,
+        StoredState::Forgotten if precedence == Precedence::Remembered => Merged::Kept,
+        StoredState::Forgotten => Merged::Restored,
         // The same content under a higher number is still news: the number decides the next time.
-        Held::Live { claim, same: true } if file.version <= Some(claim.version.unwrap_or(1)) => {
+        StoredState::Live { claim, same: true }
+            if file.version <= Some(claim.version.unwrap_or(1)) =>
+        {
             Merged::Unchanged
         }
-        Held::Live { claim, .. } => {
+        StoredState::Live { claim, .. } => {
             if precedence == Precedence::File || file.cmp(claim).is_gt() {
                 Merged::Updated
             } else {
@@ -187,7 +189,7 @@ mod tests {
 
     fn against(file: &Resource, stored: &Resource, recorded: u32) -> Merged {
         let claim = Claim::stored(stored, at(recorded), false);
-        decide(Claim::of(file), Held::Live { claim, same: false }, Precedence::Newer)
+        decide(Claim::of(file), StoredState::Live { claim, same: false }, Precedence::Newer)
     }
 
     #[test]
@@ -234,16 +236,16 @@ mod tests {
         let claim = Claim::of(&record(""));
         let stored = Claim::stored(&record(r#","version":5"#), at(1), false);
         for precedence in [Precedence::Newer, Precedence::File] {
-            assert_eq!(decide(claim, Held::Nothing, precedence), Merged::Added);
-            assert_eq!(decide(claim, Held::Forgotten, precedence), Merged::Restored);
-            let same = Held::Live { claim: stored, same: true };
+            assert_eq!(decide(claim, StoredState::Nothing, precedence), Merged::Added);
+            assert_eq!(decide(claim, StoredState::Forgotten, precedence), Merged::Restored);
+            let same = StoredState::Live { claim: stored, same: true };
             assert_eq!(decide(claim, same, precedence), Merged::Unchanged);
             let sixth = Claim::of(&record(r#","version":6"#));
             assert_eq!(decide(sixth, same, precedence), Merged::Updated);
         }
-        let other = Held::Live { claim: stored, same: false };
-        assert_eq!(decide(claim, Held::Forgotten, Precedence::Remembered), Merged::Kept);
-        assert_eq!(decide(claim, Held::Nothing, Precedence::Remembered), Merged::Added);
+        let other = StoredState::Live { claim: stored, same: false };
+        assert_eq!(decide(claim, StoredState::Forgotten, Precedence::Remembered), Merged::Kept);
+        assert_eq!(decide(claim, StoredState::Nothing, Precedence::Remembered), Merged::Added);
         assert_eq!(decide(claim, other, Precedence::Remembered), Merged::Kept);
         assert_eq!(decide(claim, other, Precedence::Newer), Merged::Kept);
         assert_eq!(decide(claim, other, Precedence::File), Merged::Updated);
@@ -261,8 +263,8 @@ mod tests {
     /// takes the place of another states the number it was given.
     fn after(held: Option<Stored>, (file, content): (Claim, u8)) -> Option<Stored> {
         let view = match held {
-            None => Held::Nothing,
-            Some(held) => Held::Live { claim: held.claim, same: content == held.content },
+            None => StoredState::Nothing,
+            Some(held) => StoredState::Live { claim: held.claim, same: content == held.content },
         };
         match (decide(file, view, Precedence::Newer), held) {
             (Merged::Kept | Merged::Unchanged, _) => held,

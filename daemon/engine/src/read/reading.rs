@@ -23,9 +23,9 @@ pub const KEPT: u64 = 3_600_000_000;
 
 /// The selection of a reader's last reading, if it cannot be rebuilt.
 #[derive(Clone, Default)]
-pub struct CursorCache(Arc<Mutex<Option<Kept>>>);
+pub struct CursorCache(Arc<Mutex<Option<CachedSelection>>>);
 
-struct Kept {
+struct CachedSelection {
     name: String,
     selection: Arc<Selection>,
     /// Time of its last use; microseconds.
@@ -33,13 +33,13 @@ struct Kept {
 }
 
 impl CursorCache {
-    fn with<T>(&self, f: impl FnOnce(&mut Option<Kept>) -> T) -> T {
+    fn with<T>(&self, f: impl FnOnce(&mut Option<CachedSelection>) -> T) -> T {
         f(&mut self.0.lock())
     }
 
     fn put(&self, name: &str, selection: &Arc<Selection>) {
         let (name, selection) = (name.to_owned(), selection.clone());
-        self.with(|kept| *kept = Some(Kept { name, selection, idle_since: None }));
+        self.with(|kept| *kept = Some(CachedSelection { name, selection, idle_since: None }));
     }
 
     fn get(&self, name: &str) -> Option<Arc<Selection>> {
@@ -98,7 +98,7 @@ impl<'a> Token<'a> {
 
 /// The place where a reading begins or goes on.
 #[derive(Debug)]
-pub struct Wanted<'a> {
+pub struct ReadingStart<'a> {
     /// As the beginning told it, to go on.
     pub as_of: Option<&'a str>,
     /// The same.
@@ -129,7 +129,7 @@ impl Engine {
     pub fn read_on(
         &self,
         cache: &CursorCache,
-        wanted: &Wanted<'_>,
+        wanted: &ReadingStart<'_>,
         filter: impl FnOnce(Timestamp) -> Result<Query, Error>,
         goes_on: impl FnMut() -> bool,
     ) -> Result<Reading, Error> {
@@ -170,7 +170,7 @@ impl Engine {
     /// The snapshot of a reading that goes on, and the name of its kept selection; `None` for one that begins.
     fn snapshot<'a>(
         &self,
-        wanted: &Wanted<'a>,
+        wanted: &ReadingStart<'a>,
     ) -> Result<Option<(Snapshot, Option<&'a str>)>, Error> {
         let (as_of, store) = match (wanted.as_of, wanted.store) {
             (Some(as_of), Some(store)) => (as_of, store),

@@ -24,7 +24,7 @@ use crate::shared;
 const AT_ONCE: usize = 64;
 
 /// The way in which hits were ranked.
-struct How {
+struct RankingBasis {
     weights: Weights,
     words: Option<TextQuery>,
 }
@@ -51,8 +51,8 @@ impl Row {
         }
     }
 
-    fn hit(&self, query: &Query, ranked: &Ranked, how: &How, resource: Vec<u8>) -> Hit {
-        let How { weights, words } = how;
+    fn hit(&self, query: &Query, ranked: &Ranked, how: &RankingBasis, resource: Vec<u8>) -> Hit {
+        let RankingBasis { weights, words } = how;
         let parts = || {
             let bm25 = words.as_ref().map(|words| words.bm25(ranked.text));
             Parts { scores: ranked.scores, weights: *weights, bm25 }
@@ -129,7 +129,7 @@ impl Engine {
         // Before the catalog is taken: it reads texts, and takes the catalog itself.
         let mut verdicts = self.verdicts(query, now);
         let found = search(&self.catalog(), query, now, &mut verdicts);
-        let how = How { weights: weights_of(query, &found), words: found.words };
+        let how = RankingBasis { weights: weights_of(query, &found), words: found.words };
         let is_of_now = query.read_point() == ReadPoint::Now && !query.include_forgotten;
         for part in found.page.chunks(AT_ONCE) {
             let rows: Vec<(&Ranked, Row)> = {
@@ -197,7 +197,7 @@ impl Engine {
             });
             (found, names, rows, has_bonds, snapshot)
         };
-        let how = How { weights: weights_of(query, &found), words: found.words.clone() };
+        let how = RankingBasis { weights: weights_of(query, &found), words: found.words.clone() };
         let mut hits = Vec::with_capacity(rows.len());
         let mut accesses = Vec::new();
         let mut unreadable = verdicts.unreadable + found.outdated;

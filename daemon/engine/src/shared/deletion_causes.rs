@@ -12,10 +12,10 @@ const MAX_KEPT: usize = 4096;
 
 /// Causes by the key of the forgotten memory.
 #[derive(Debug, Default)]
-pub(crate) struct DeletionCauses(Mutex<Kept>);
+pub(crate) struct DeletionCauses(Mutex<LatestCauses>);
 
 #[derive(Debug, Default)]
-struct Kept {
+struct LatestCauses {
     reasons: HashMap<RefKey, String>,
     order: VecDeque<RefKey>,
 }

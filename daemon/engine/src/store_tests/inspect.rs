@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use omir_core::cbor;
-use omir_core::confidence::{Outcome, Weight};
+use omir_core::confidence::{FeedbackOutcome, Weight};
 use omir_core::instant::Timestamp;
 use omir_core::validate::{Level, validate_bundle};
 use omird_store::format::manifest::URL;
@@ -119,7 +119,7 @@ fn live_a_little(engine: &Engine, from: usize, to: usize) {
         }
         if n % 13 == 6 {
             let target = format!("MemoryRecord/m{n}").parse().unwrap();
-            let change = Change::Feedback(target, Outcome::Confirmed, Weight::ONE);
+            let change = Change::Feedback(target, FeedbackOutcome::Confirmed, Weight::ONE);
             engine.execute(change).unwrap();
         }
     }

@@ -8,7 +8,7 @@ use omir_core::spatial::SPATIAL_POSE_URL;
 
 use omir_core::instant::Timestamp;
 use omird_store::format::segment;
-use omird_store::{Cache, Log, Op, Transaction, Who, device_key, recover, recover_on};
+use omird_store::{Cache, Log, Op, RecordedOrigin, Transaction, device_key, recover, recover_on};
 
 use crate::disk::Folder;
 use crate::index::catalog::Catalog;
@@ -62,7 +62,7 @@ fn stored() -> tempfile::TempDir {
             0 => Op::Forget {
                 target: format!("Entity/e{}", turn % 40).parse().unwrap(),
                 version: 9,
-                who: Who::User,
+                who: RecordedOrigin::User,
             },
             // Nobody can read this one.
             1 => Op::Put { version: 9, resource: vec![0x60] },

@@ -104,7 +104,7 @@ impl Time {
             is_same_boot != Some(true) && (0..=UNMARKED).contains(&latest.saturating_sub(mark.now));
         let now = if mark.now == 0 || is_behind { latest } else { mark.now };
         let dating = resumed((now, mark.monotonic), is_same_boot, reading.monotonic);
-        let mut untrusted = mark.unsettled.clone();
+        let mut untrusted = mark.untrusted.clone();
         // What was dated in a boot that ended without a clock can not be dated any better.
         untrusted.retain(|interval| interval.after.is_some() || is_same_boot == Some(true));
         let lines = Lines {
@@ -389,14 +389,14 @@ impl Time {
             None => {
                 mark.now = moment.now.as_micros();
                 mark.monotonic = moment.monotonic;
-                mark.unsettled.clone_from(&lines.untrusted);
+                mark.untrusted.clone_from(&lines.untrusted);
             }
             // What a step does to access states is journaled with it or not at all: until then the
             // store stands where it stood before.
             Some(Adjustment { step, was, .. }) => {
                 mark.now = step.before;
                 mark.monotonic = step.monotonic;
-                mark.unsettled.clone_from(was);
+                mark.untrusted.clone_from(was);
             }
         }
     }
@@ -483,11 +483,11 @@ mod tests {
         clock.set(DAWN + DAY, 5, true);
         assert_eq!(time.moment().now.as_micros(), DAWN + DAY);
         let before = marked(&time);
-        assert_eq!((before.now, before.monotonic, before.unsettled[0].after), (DAWN + 5, 5, None));
+        assert_eq!((before.now, before.monotonic, before.untrusted[0].after), (DAWN + 5, 5, None));
         let correctable = time.next_adjustment().unwrap().correctable;
         assert_eq!(correctable[0].step(), Some(DAY - 5));
         let after = marked(&time);
-        assert_eq!((after.now, &after.unsettled), (DAWN + DAY, &correctable));
+        assert_eq!((after.now, &after.untrusted), (DAWN + DAY, &correctable));
         // Cut in between, a start finds the same step again.
         let again = Time::new(clock, 3, Timestamp::from_micros(DAWN), &before);
         assert_eq!(again.next_adjustment().unwrap().correctable, correctable);
@@ -519,7 +519,7 @@ mod tests {
                 prop_assert!(at >= last);
                 time.advance(at);
                 last = at;
-                prop_assert!(marked(&time).unsettled.len() <= MAX_UNTRUSTED);
+                prop_assert!(marked(&time).untrusted.len() <= MAX_UNTRUSTED);
             }
         }
     }

@@ -31,7 +31,7 @@ pub use self::report::SweepReport;
 
 /// The reason for a pass, and its caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Purpose {
+enum SweepTrigger {
     /// Nobody does: what it would write waits for a day whose budget is not used up.
     Upkeep,
     /// Somebody waits for it.
@@ -78,7 +78,7 @@ impl Engine {
             let message = "another sweep is under way; try again in a moment";
             return Err(Error::new(Code::Busy, message));
         };
-        let purpose = if dry_run { Purpose::DryRun } else { Purpose::Asked };
+        let purpose = if dry_run { SweepTrigger::DryRun } else { SweepTrigger::Asked };
         self.pass(purpose, &|| true)
     }
 
@@ -97,10 +97,10 @@ impl Engine {
     /// # Errors
     /// What the writer refuses.
     pub(crate) fn sweep_gently(&self, pause: &dyn Fn() -> bool) -> Result<SweepReport, Error> {
-        self.pass(Purpose::Upkeep, pause)
+        self.pass(SweepTrigger::Upkeep, pause)
     }
 
-    fn pass(&self, purpose: Purpose, pause: &dyn Fn() -> bool) -> Result<SweepReport, Error> {
+    fn pass(&self, purpose: SweepTrigger, pause: &dyn Fn() -> bool) -> Result<SweepReport, Error> {
         let mut announced = self.inner.announced.lock();
         pass::Pass::new(self, &mut announced, purpose, pause).run()
     }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use omir_core::cbor;
-use omir_core::confidence::{Beta, Outcome, Weight};
+use omir_core::confidence::{Beta, FeedbackOutcome, Weight};
 use omir_core::event::EventKind;
 use omir_core::number::Number;
 use omir_core::reference::Ref;
@@ -35,7 +35,7 @@ pub enum Change {
     /// Pin a record, or let it go again.
     Anchor(Ref, bool),
     /// Evidence for or against a record.
-    Feedback(Ref, Outcome, Weight),
+    Feedback(Ref, FeedbackOutcome, Weight),
     /// Move what is tied to keyframes, or move it back.
     Rebase(rebase::Request),
     /// Acts of a sweep; those whose memory has changed since it looked are passed over.

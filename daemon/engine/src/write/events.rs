@@ -24,7 +24,7 @@ pub struct Listening {
 }
 
 /// Events in a queue, for whoever cannot promise to be quick.
-pub struct Following {
+pub struct EventQueue {
     events: Receiver<Event>,
     missed: Arc<AtomicU64>,
     _listening: Listening,
@@ -43,7 +43,7 @@ impl Events {
     }
 
     /// Queues events from now on, at most `most` of them: who is too slow for more misses some, and hears how many.
-    pub fn follow(&self, most: usize) -> Following {
+    pub fn follow(&self, most: usize) -> EventQueue {
         let (queue, events) = bounded(most);
         let missed = Arc::new(AtomicU64::new(0));
         let counter = missed.clone();
@@ -52,7 +52,7 @@ impl Events {
                 counter.fetch_add(1, Ordering::Relaxed);
             }
         });
-        Following { events, missed, _listening: listening }
+        EventQueue { events, missed, _listening: listening }
     }
 
     /// Tells everybody.
@@ -75,7 +75,7 @@ impl Events {
     }
 }
 
-impl Following {
+impl EventQueue {
     /// The next event, if one comes within `patience`.
     pub fn next(&self, patience: Duration) -> Option<Event> {
         self.events.recv_timeout(patience).ok()
@@ -97,7 +97,7 @@ mod tests {
         Event { kind: EventKind::Recorded, target, resource: Vec::new(), cause: None, seq: 0 }
     }
 
-    fn names(following: &Following) -> Vec<String> {
+    fn names(following: &EventQueue) -> Vec<String> {
         let next = || following.next(Duration::ZERO).map(|event| event.target.to_string());
         std::iter::from_fn(next).collect()
     }

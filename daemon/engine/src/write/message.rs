@@ -29,5 +29,5 @@ pub(crate) enum Message {
     /// Something that is otherwise done at intervals.
     Task(TaskOrder),
     /// Say that messages are dealt with.
-    Proof(Sender<()>),
+    Probe(Sender<()>),
 }

@@ -21,7 +21,7 @@ use omir_core::instant::Timestamp;
 use omir_core::model::Resource;
 use omir_core::reference::{Ref, ResourceType};
 use omir_core::tier::Tier;
-use omird_store::{Handle, Op, ReadError, ReadGuard, RwLock, Who};
+use omird_store::{Handle, Op, ReadError, ReadGuard, RecordedOrigin, RwLock};
 
 use self::inherit::{bare, inherit, shown, tier_of};
 use self::revise::Revision;
@@ -29,7 +29,7 @@ use self::version::{check_version, next_version, stamp_at_least};
 use crate::disk;
 use crate::encoded::name_of_unreadable;
 use crate::error::{Code, Error};
-use crate::index::block::By;
+use crate::index::block::DeletionOrigin;
 use crate::index::catalog::{Catalog, Head};
 use crate::index::doc::{Doc, DocId};
 use crate::index::facts::{DecayState, Facts, terms_of};
@@ -58,7 +58,7 @@ pub(crate) enum Step {
         /// Of what.
         key: RefKey,
         /// The originator of the deletion.
-        by: By,
+        by: DeletionOrigin,
         /// Words of the live version.
         terms: Option<DocTerms>,
     },
@@ -89,16 +89,16 @@ impl Plan {
         target: Ref,
         version: u64,
         terms: Option<DocTerms>,
-        who: Who,
+        who: RecordedOrigin,
         cause: Option<Cause>,
     ) {
         let key = RefKey::of(&target);
         let by = match who {
-            Who::User => By::User,
-            Who::Rule => By::Rule,
-            Who::Merging(at) => match self.steps.get(at) {
-                Some(Step::Put { facts, .. }) => By::Merging(facts.key),
-                _ => By::User,
+            RecordedOrigin::User => DeletionOrigin::User,
+            RecordedOrigin::Rule => DeletionOrigin::Rule,
+            RecordedOrigin::Merging(at) => match self.steps.get(at) {
+                Some(Step::Put { facts, .. }) => DeletionOrigin::Merging(facts.key),
+                _ => DeletionOrigin::User,
             },
         };
         let version = version.saturating_add(1);
@@ -415,7 +415,13 @@ impl<'a> Planner<'a> {
             if let Some(lost) = lost
                 && forgotten.insert(key)
             {
-                plan.write_tombstone(target.clone(), lost.stamp.version, None, Who::User, None);
+                plan.write_tombstone(
+                    target.clone(),
+                    lost.stamp.version,
+                    None,
+                    RecordedOrigin::User,
+                    None,
+                );
                 queue.extend(self.dependents(&key)?);
             }
         }
@@ -432,7 +438,7 @@ impl<'a> Planner<'a> {
             forgotten.insert(key);
             // What cannot be read any more can still be forgotten; its words stay in the counts.
             let terms = handle.resource().ok().map(|resource| terms_of(&resource));
-            plan.write_tombstone(target, version, terms, Who::User, None);
+            plan.write_tombstone(target, version, terms, RecordedOrigin::User, None);
             queue.extend(self.dependents(&key)?);
         }
         plan.effect = Effect::Forgotten(forgotten.len() as u64);

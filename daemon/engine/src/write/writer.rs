@@ -64,7 +64,7 @@ pub(crate) struct Writer {
     pub(crate) sealing: Sender<SealOrder>,
     pub(crate) log: OpenLog,
     pub(crate) next_seq: u64,
-    pub(crate) touches: Touches,
+    pub(crate) touches: PendingTouches,
     pub(crate) last_mark: Instant,
     pub(crate) last_bounds_refresh: Instant,
     pub(crate) redating: Option<Redating>,
@@ -93,7 +93,7 @@ pub(crate) struct OpenLog {
 }
 
 /// Access states that are counted and not journaled yet.
-pub(crate) struct Touches {
+pub(crate) struct PendingTouches {
     pub(crate) records: HashMap<RefKey, String>,
     /// Relationships that were used.
     pub(crate) bonds: HashSet<RefKey>,
@@ -195,9 +195,9 @@ impl Writer {
                 Ok(Message::Seal(done)) => self.seal_now(done),
                 Ok(Message::Compact { scope, answer }) => self.compact(scope, answer),
                 Ok(Message::Task(order)) => self.run_task(order),
-                Ok(Message::Proof(proven)) => {
+                Ok(Message::Probe(alive)) => {
                     // Whoever asked may not wait any more.
-                    let _ = proven.send(());
+                    let _ = alive.send(());
                 }
                 Err(RecvTimeoutError::Disconnected) => break,
                 Err(RecvTimeoutError::Timeout) => {}

@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::log::object;
 use crate::meaning;
 use crate::model::Model;
-use crate::turn::{Contents, value};
+use crate::operation_context::{Contents, value};
 use crate::types::{Agent, Conflict};
 use crate::words::{Operation, Strategy};
 

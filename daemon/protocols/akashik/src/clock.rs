@@ -21,12 +21,12 @@ const HOUR: Duration = Duration::from_secs(3600);
 
 /// The epochs that messages have taken the clock ahead in an hour. A start begins anew.
 #[derive(Debug, Default)]
-pub(crate) struct Leaps {
+pub(crate) struct ClockAdvances {
     began: Option<Instant>,
     taken: u64,
 }
 
-impl Leaps {
+impl ClockAdvances {
     /// Returns how far the next message may take the clock ahead, if its sender may take it so far.
     pub(crate) fn open(&mut self, now: Instant, most: u64) -> u64 {
         if self.began.is_none_or(|began| now.saturating_duration_since(began) >= HOUR) {
@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn strangers_do_not_run_the_clock_out() {
-        let (mut clock, mut leaps) = (Clock::default(), Leaps::default());
+        let (mut clock, mut leaps) = (Clock::default(), ClockAdvances::default());
         let began = Instant::now();
         let hours = 1000;
         for hour in 0..hours {

@@ -25,10 +25,10 @@ use crate::field::Field;
 use crate::log::object;
 use crate::meaning;
 use crate::methods::{self, AGENTS, AKASHIK, CONFLICTS, MESSAGE, STATUS, UNIT, UNKNOWN};
+use crate::operation_context::{CallerRights, OperationResult, value};
 use crate::push::Pushes;
 use crate::rights::{self, Act, OPERATOR, STANDARD, Viewer};
 use crate::store::Store;
-use crate::turn::{Done, Who, value};
 use crate::types::Unit;
 use crate::words::Operation;
 use crate::work::{self, detect::PATIENCE};
@@ -73,11 +73,11 @@ impl fmt::Display for NoListener {
 impl std::error::Error for NoListener {}
 
 /// Returns who asks, as far as a field decides by it.
-pub(crate) fn who(caller: &Caller) -> Who {
+pub(crate) fn who(caller: &Caller) -> CallerRights {
     let is_owner = caller.is_owner();
     let standard = if is_owner { OPERATOR } else { STANDARD };
     let holder = if caller.has_token { caller.name.to_string() } else { String::new() };
-    Who {
+    CallerRights {
         authority: caller.authority.unwrap_or(standard).min(OPERATOR),
         holder,
         caller: caller.name.to_string(),
@@ -177,7 +177,7 @@ impl Akashik {
         };
         let who = who(&caller);
         admitted.touched_other(&format!("agent/{}", envelope.agent_id));
-        let finish = move |admitted: Admitted, done: Done| {
+        let finish = move |admitted: Admitted, done: OperationResult| {
             reply(match done {
                 Ok((status, value)) => {
                     admitted.done();
@@ -206,7 +206,7 @@ impl Akashik {
     }
 
     /// Answers what is read without a message.
-    fn look(&self, caller: &Caller, method: &'static Method, message: &Message) -> Done {
+    fn look(&self, caller: &Caller, method: &'static Method, message: &Message) -> OperationResult {
         let who = who(caller);
         let named = message.parameter("agent_id").or(who.agents.first().map(String::as_str));
         if let Some(id) = named.filter(|id| !caller.may_name(id)) {
@@ -248,12 +248,13 @@ impl Akashik {
                 method if *method == UNIT => {
                     rights::may(Act::Attune, viewer.authority)?;
                     let id = message.parameter("id").unwrap_or_default();
-                    let kept = model.visible(&viewer, id);
-                    let stored = kept.map(|_| store.unit(id)).transpose()?.flatten();
-                    match (kept, stored) {
-                        (Some(kept), Some(unit)) if kept.is(&unit) => {
-                            let mut shown = value(&Unit { status: kept.status, ..unit })?;
-                            if let Some(map) = shown.as_object_mut().filter(|_| kept.is_archived) {
+                    let indexed = model.visible(&viewer, id);
+                    let stored = indexed.map(|_| store.unit(id)).transpose()?.flatten();
+                    match (indexed, stored) {
+                        (Some(indexed), Some(unit)) if indexed.is(&unit) => {
+                            let mut shown = value(&Unit { status: indexed.status, ..unit })?;
+                            if let Some(map) = shown.as_object_mut().filter(|_| indexed.is_archived)
+                            {
                                 map.insert("archived", true);
                             }
                             shown

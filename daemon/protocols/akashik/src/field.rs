@@ -24,14 +24,14 @@ use parking_lot::{Mutex, RwLock, RwLockWriteGuard};
 
 use self::row::Row;
 use crate::claims::KnownClaims;
-use crate::clock::{Clock, LEAP, Leaps};
+use crate::clock::{Clock, ClockAdvances, LEAP};
 use crate::envelope::Envelope;
 use crate::failure::{self, EPOCH_OVERFLOW, Failure};
 use crate::log::{Entry, Read};
 use crate::model::Model;
+use crate::operation_context::{CallerRights, OperationContext, OperationResult};
 use crate::push::{Push, Pushes};
 use crate::store::{Batch, Store, StoreView};
-use crate::turn::{Done, Turn, Who};
 use crate::types::Unit;
 use crate::work;
 
@@ -39,7 +39,7 @@ use crate::work;
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// Takes the answer of an operation.
-pub(crate) type Answered = Box<dyn FnOnce(Done) + Send>;
+pub(crate) type Answered = Box<dyn FnOnce(OperationResult) + Send>;
 
 /// The state.
 #[derive(Default)]
@@ -56,7 +56,7 @@ pub(crate) struct Field {
     pushes: Pushes,
     state: RwLock<State>,
     clock: Mutex<Clock>,
-    leaps: Mutex<Leaps>,
+    leaps: Mutex<ClockAdvances>,
     known: KnownClaims,
     row: Mutex<Row>,
     /// Held by the one who decides.
@@ -82,7 +82,12 @@ impl Field {
 
     /// Works on an operation that may change something, or leaves it to the thread that decides already: then the answer comes on
     /// that thread, and this one is free for others.
-    pub(crate) fn change(self: &Arc<Self>, envelope: Envelope, who: Who, answered: Answered) {
+    pub(crate) fn change(
+        self: &Arc<Self>,
+        envelope: Envelope,
+        who: CallerRights,
+        answered: Answered,
+    ) {
         let taken = self.row.lock().take_in(envelope, who, answered);
         if let Err((answered, count)) = taken {
             let message =
@@ -146,7 +151,7 @@ impl Field {
     ///
     /// # Errors
     /// That of the operation.
-    pub(crate) fn read(&self, envelope: &Envelope, who: &Who) -> Done {
+    pub(crate) fn read(&self, envelope: &Envelope, who: &CallerRights) -> OperationResult {
         loop {
             let state = self.state.read();
             if !state.is_loaded || state.is_stale {
@@ -177,9 +182,9 @@ impl Field {
             let (at, _) = self.store.now();
             let (pending, entries) = (HashMap::new(), Vec::new());
             let view = self.view(&pending, &entries);
-            let mut turn = turn(&state.model, &view, who, envelope, epoch, &at, false);
-            let done = work::work(&mut turn);
-            debug_assert!(turn.deltas.is_empty() && turn.units.is_empty());
+            let mut context = context(&state.model, &view, who, envelope, epoch, &at, false);
+            let done = work::work(&mut context);
+            debug_assert!(context.deltas.is_empty() && context.units.is_empty());
             if done.is_ok() && !is_leased(epoch) {
                 drop(state);
                 self.lease(received)?;
@@ -279,7 +284,7 @@ impl Field {
 }
 
 /// Returns true if the sender of a message is registered, and the caller may speak as it.
-fn knows(model: &Model, envelope: &Envelope, who: &Who) -> bool {
+fn knows(model: &Model, envelope: &Envelope, who: &CallerRights) -> bool {
     model.agent(&envelope.agent_id).is_some_and(|agent| who.may_be(agent))
 }
 
@@ -288,16 +293,16 @@ fn overflow(received: u64) -> Failure {
     Failure::new(&EPOCH_OVERFLOW, message)
 }
 
-fn turn<'a>(
+fn context<'a>(
     model: &'a Model,
     view: &'a StoreView<'a>,
-    who: &'a Who,
+    who: &'a CallerRights,
     envelope: &'a Envelope,
     epoch: u64,
     at: &'a str,
     is_busy: bool,
-) -> Turn<'a> {
-    Turn {
+) -> OperationContext<'a> {
+    OperationContext {
         model,
         contents: view,
         who,

@@ -8,7 +8,7 @@
 //! | `failure` | errors, to the letter of the draft |
 //! | `types`, `log`, `model` | things of a field, entries of its log, and what they add up to |
 //! | `machines`, `clock`, `rights` | the rules, as tables and plain functions |
-//! | `turn`, `work` | one operation being decided; the twelve operations |
+//! | `operation_context`, `work` | one operation being decided; the twelve operations |
 //! | `field` | the one way in which a field changes |
 //! | `store`, `names` | a field as memories of omird |
 //! | `push`, `announce`, `tools` | notifications; those that anybody may hear of; the tools of MCP |
@@ -33,6 +33,7 @@ mod methods;
 mod model;
 mod names;
 mod nearby;
+mod operation_context;
 mod params;
 mod push;
 mod rights;
@@ -40,7 +41,6 @@ mod store;
 #[cfg(test)]
 mod tests;
 mod tools;
-mod turn;
 mod types;
 mod words;
 mod work;

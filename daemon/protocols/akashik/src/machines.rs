@@ -40,7 +40,7 @@ macro_rules! machine {
 
 machine! {
     /// Units: `docs/akashik.md`, "Units". A draft never becomes anything but superseded or retracted: a committed unit takes its place.
-    UNITS: UnitStatus by UnitCause { Draft, Commit, CommitWithoutVector, Enrich, Contest, Settle, Supersede, Retract }
+    UNITS: UnitStatus by UnitCause { Draft, Commit, CommitWithoutVector, Enrich, Contest, Resolve, Supersede, Retract }
     New --Draft--> Draft;
     New --Commit--> Active;
     New --CommitWithoutVector--> PendingEnrichment;
@@ -48,7 +48,7 @@ machine! {
     Active --Contest--> Contested;
     PendingEnrichment --Contest--> Contested;
     Contested --Contest--> Contested;
-    Contested --Settle--> Active;
+    Contested --Resolve--> Active;
     Draft --Supersede--> Superseded;
     Active --Supersede--> Superseded;
     PendingEnrichment --Supersede--> Superseded;

@@ -10,13 +10,13 @@ use crate::fingerprint;
 use crate::log::{Delta, Entry};
 use crate::meaning;
 use crate::nearby::{Meaning, Nearby};
-use crate::rights::{self, Seen, Viewer};
+use crate::rights::{self, UnitVisibility, Viewer};
 use crate::types::{Agent, Conflict, Handoff, Session, Subscription, Task, Unit};
 use crate::words::{AgentStatus, MemoryType, RelationType, UnitStatus};
 
 /// A unit without its content.
 #[derive(Debug, Clone)]
-pub(crate) struct Kept {
+pub(crate) struct IndexedUnit {
     /// The unit as it was recorded; its content is empty here.
     pub(crate) unit: Unit,
     /// The status now.
@@ -37,7 +37,7 @@ pub(crate) struct Kept {
     pub(crate) supporters: Vec<String>,
 }
 
-impl Kept {
+impl IndexedUnit {
     fn of(unit: Unit, authority: u32, digest: Option<&str>, row: Option<usize>) -> Self {
         let purpose = meaning::stems(&unit.intent.purpose).into_boxed_slice();
         let bytes = unit.content.len();
@@ -68,8 +68,8 @@ impl Kept {
         !matches!(self.status, UnitStatus::Draft | UnitStatus::Superseded | UnitStatus::Retracted)
     }
 
-    fn seen(&self) -> Seen<'_> {
-        Seen {
+    fn visibility(&self) -> UnitVisibility<'_> {
+        UnitVisibility {
             author: &self.unit.source.agent_id,
             of: self.unit.of,
             is_draft: self.unit.status == UnitStatus::Draft,
@@ -82,7 +82,7 @@ impl Kept {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Model {
     pub(crate) agents: BTreeMap<String, Agent>,
-    pub(crate) units: HashMap<String, Kept>,
+    pub(crate) units: HashMap<String, IndexedUnit>,
     /// The vectors of units, by their session.
     nearby: HashMap<Option<String>, Nearby>,
     /// Ids of units by epoch: the order of the field.
@@ -153,13 +153,13 @@ impl Model {
                 }
             }
             Delta::Status { id, to } => {
-                if let Some(kept) = self.units.get_mut(id) {
-                    kept.status = *to;
+                if let Some(indexed) = self.units.get_mut(id) {
+                    indexed.status = *to;
                 }
             }
             Delta::Archived { id } => {
-                if let Some(kept) = self.units.get_mut(id) {
-                    kept.is_archived = true;
+                if let Some(indexed) = self.units.get_mut(id) {
+                    indexed.is_archived = true;
                 }
             }
             Delta::Purged { id, .. } => self.remove(id),
@@ -198,15 +198,15 @@ impl Model {
         self.order.insert((unit.epoch, unit.id.clone()), ());
         let nearby = self.nearby.entry(unit.source.session_id.clone()).or_default();
         let row = nearby.add(&unit.id, &Meaning::of(&unit));
-        self.units.insert(unit.id.clone(), Kept::of(unit, authority, digest, row));
+        self.units.insert(unit.id.clone(), IndexedUnit::of(unit, authority, digest, row));
     }
 
     /// Takes out what is gone from the store.
     pub(crate) fn remove(&mut self, id: &str) {
-        if let Some(kept) = self.units.remove(id) {
-            self.order.remove(&(kept.unit.epoch, id.to_owned()));
+        if let Some(indexed) = self.units.remove(id) {
+            self.order.remove(&(indexed.unit.epoch, id.to_owned()));
             self.deferred.remove(id);
-            if let Some(nearby) = self.nearby.get_mut(&kept.unit.source.session_id) {
+            if let Some(nearby) = self.nearby.get_mut(&indexed.unit.source.session_id) {
                 nearby.remove(id);
             }
             self.purged += 1;
@@ -217,8 +217,8 @@ impl Model {
         let pair = pair(&conflict.unit_a, &conflict.unit_b);
         if self.pairs.insert(pair, conflict.id.clone()).is_none() {
             for id in conflict.units() {
-                if let Some(kept) = self.units.get_mut(id) {
-                    kept.conflicts.push(conflict.id.clone());
+                if let Some(indexed) = self.units.get_mut(id) {
+                    indexed.conflicts.push(conflict.id.clone());
                 }
             }
         }
@@ -231,9 +231,9 @@ impl Model {
     }
 
     /// Returns the cosine of a unit with a text.
-    pub(crate) fn cosine(&self, kept: &Kept, probe: &Probe) -> f64 {
-        let nearby = self.nearby(&kept.unit.source.session_id);
-        nearby.zip(kept.row).map_or(0.0, |(nearby, row)| nearby.cosine(row, probe))
+    pub(crate) fn cosine(&self, indexed: &IndexedUnit, probe: &Probe) -> f64 {
+        let nearby = self.nearby(&indexed.unit.source.session_id);
+        nearby.zip(indexed.row).map_or(0.0, |(nearby, row)| nearby.cosine(row, probe))
     }
 
     /// Returns an agent that is registered.
@@ -252,32 +252,32 @@ impl Model {
     }
 
     /// Decides if somebody sees a unit.
-    pub(crate) fn sees(&self, viewer: &Viewer<'_>, kept: &Kept) -> bool {
-        self.sees_itself(viewer, kept) && self.sees_sources(viewer, kept)
+    pub(crate) fn sees(&self, viewer: &Viewer<'_>, indexed: &IndexedUnit) -> bool {
+        self.sees_itself(viewer, indexed) && self.sees_sources(viewer, indexed)
     }
 
-    fn sees_itself(&self, viewer: &Viewer<'_>, kept: &Kept) -> bool {
-        let seen = kept.seen();
-        rights::sees(viewer, seen, seen.session.and_then(|id| self.session(id)))
+    fn sees_itself(&self, viewer: &Viewer<'_>, indexed: &IndexedUnit) -> bool {
+        let visibility = indexed.visibility();
+        rights::sees(viewer, visibility, visibility.session.and_then(|id| self.session(id)))
     }
 
     /// Decides if somebody sees all that a synthesis elaborates: it says the same in other words. Only whom a rule of the session
     /// keeps from something is asked for. To such a one, what is gone counts as hidden.
-    fn sees_sources(&self, viewer: &Viewer<'_>, kept: &Kept) -> bool {
-        let is_limited = |kept: &Kept| {
-            let session = kept.unit.session().and_then(|id| self.session(id));
-            kept.unit.of == MemoryType::Synthesis
-                && kept.unit.source.agent_id != viewer.agent_id
+    fn sees_sources(&self, viewer: &Viewer<'_>, indexed: &IndexedUnit) -> bool {
+        let is_limited = |indexed: &IndexedUnit| {
+            let session = indexed.unit.session().and_then(|id| self.session(id));
+            indexed.unit.of == MemoryType::Synthesis
+                && indexed.unit.source.agent_id != viewer.agent_id
                 && session.is_some_and(|session| rights::is_limited(viewer, session))
         };
-        if !is_limited(kept) {
+        if !is_limited(indexed) {
             return true;
         }
         // A synthesis may elaborate others, and whoever records units may have them do so in a circle.
         let mut met: HashSet<&str> = HashSet::new();
-        let mut left = vec![kept];
-        while let Some(kept) = left.pop() {
-            for relation in &kept.unit.relations {
+        let mut left = vec![indexed];
+        while let Some(indexed) = left.pop() {
+            for relation in &indexed.unit.relations {
                 if relation.of != RelationType::Elaborates || !met.insert(&relation.target_id) {
                     continue;
                 }
@@ -297,7 +297,7 @@ impl Model {
     /// Decides if somebody sees a conflict: both its units, as far as they are there.
     pub(crate) fn sees_conflict(&self, viewer: &Viewer<'_>, conflict: &Conflict) -> bool {
         let mut units = conflict.units().into_iter().filter_map(|id| self.units.get(id)).peekable();
-        units.peek().is_some() && units.all(|kept| self.sees(viewer, kept))
+        units.peek().is_some() && units.all(|indexed| self.sees(viewer, indexed))
     }
 
     /// Decides if somebody sees what is of a session.
@@ -306,22 +306,22 @@ impl Model {
     }
 
     /// Returns a unit, if somebody sees it.
-    pub(crate) fn visible(&self, viewer: &Viewer<'_>, id: &str) -> Option<&Kept> {
-        self.units.get(id).filter(|kept| self.sees(viewer, kept))
+    pub(crate) fn visible(&self, viewer: &Viewer<'_>, id: &str) -> Option<&IndexedUnit> {
+        self.units.get(id).filter(|indexed| self.sees(viewer, indexed))
     }
 
     /// Returns the units that somebody sees, in the order of the field.
     pub(crate) fn all_visible<'m>(
         &'m self,
         viewer: &'m Viewer<'m>,
-    ) -> impl Iterator<Item = (&'m str, &'m Kept)> {
+    ) -> impl Iterator<Item = (&'m str, &'m IndexedUnit)> {
         let all = self.order.keys().filter_map(|(_, id)| Some((id.as_str(), self.units.get(id)?)));
-        all.filter(|(_, kept)| self.sees(viewer, kept))
+        all.filter(|(_, indexed)| self.sees(viewer, indexed))
     }
 
     /// Returns true if a unit is in an unresolved conflict other than `but`.
-    pub(crate) fn is_contested(&self, kept: &Kept, but: Option<&str>) -> bool {
-        let mut open = kept.conflicts.iter().filter(|id| Some(id.as_str()) != but);
+    pub(crate) fn is_contested(&self, indexed: &IndexedUnit, but: Option<&str>) -> bool {
+        let mut open = indexed.conflicts.iter().filter(|id| Some(id.as_str()) != but);
         open.any(|id| self.conflicts.get(id).is_some_and(Conflict::is_open))
     }
 

@@ -116,7 +116,7 @@ impl Pushes {
         tenant: &str,
         model: &Model,
         entry: &Entry,
-        happened: &Happened,
+        happened: &Occurrence,
         subscription: &Subscription,
     ) -> Option<Push> {
         if !subscription.events.contains(&happened.event) {
@@ -231,7 +231,7 @@ impl Pushes {
 }
 
 /// Something that happened.
-struct Happened {
+struct Occurrence {
     event: EventName,
     entity: String,
     units: Vec<String>,
@@ -244,7 +244,7 @@ struct Happened {
     assignee: Option<String>,
 }
 
-impl Happened {
+impl Occurrence {
     fn new(event: EventName, entity: &str, session: Option<String>, summary: String) -> Self {
         Self {
             event,
@@ -260,13 +260,13 @@ impl Happened {
     }
 }
 
-fn happened(model: &Model, entry: &Entry, delta: &Delta, new: &[Unit]) -> Vec<Happened> {
+fn happened(model: &Model, entry: &Entry, delta: &Delta, new: &[Unit]) -> Vec<Occurrence> {
     let session_of =
         |id: &str| model.units.get(id).and_then(|kept| kept.unit.source.session_id.clone());
-    let of_unit = |event, id: &String, summary: String| Happened {
+    let of_unit = |event, id: &String, summary: String| Occurrence {
         units: vec![id.clone()],
         is_of_unit: true,
-        ..Happened::new(event, id, session_of(id), summary)
+        ..Occurrence::new(event, id, session_of(id), summary)
     };
     match delta {
         Delta::Unit { id, .. } => {
@@ -292,10 +292,10 @@ fn happened(model: &Model, entry: &Entry, delta: &Delta, new: &[Unit]) -> Vec<Ha
                 ConflictStatus::Resolved => EventName::ConflictResolved,
                 _ => return Vec::new(),
             };
-            vec![Happened {
+            vec![Occurrence {
                 units: conflict.units().map(str::to_owned).to_vec(),
                 conflict: Some(conflict.id.clone()),
-                ..Happened::new(
+                ..Occurrence::new(
                     event,
                     &conflict.id,
                     session_of(&conflict.unit_a),
@@ -304,9 +304,9 @@ fn happened(model: &Model, entry: &Entry, delta: &Delta, new: &[Unit]) -> Vec<Ha
             }]
         }
         Delta::Task(task) => {
-            let base = |event| Happened {
+            let base = |event| Occurrence {
                 assignee: task.assignee.clone(),
-                ..Happened::new(
+                ..Occurrence::new(
                     event,
                     &task.id,
                     task.session_id.clone(),
@@ -321,9 +321,9 @@ fn happened(model: &Model, entry: &Entry, delta: &Delta, new: &[Unit]) -> Vec<Ha
             }
             all
         }
-        Delta::Handoff(handoff) if handoff.state == HandoffState::Offered => vec![Happened {
+        Delta::Handoff(handoff) if handoff.state == HandoffState::Offered => vec![Occurrence {
             only: Some(handoff.to_agent.clone()),
-            ..Happened::new(
+            ..Occurrence::new(
                 EventName::Handoff,
                 &handoff.id,
                 handoff.session_id.clone(),
@@ -335,7 +335,7 @@ fn happened(model: &Model, entry: &Entry, delta: &Delta, new: &[Unit]) -> Vec<Ha
         }],
         Delta::Agent(agent) => match agent.status {
             AgentStatus::Idle if entry.operation == Operation::Register => {
-                vec![Happened::new(
+                vec![Occurrence::new(
                     EventName::Joined,
                     &agent.id,
                     None,
@@ -343,7 +343,7 @@ fn happened(model: &Model, entry: &Entry, delta: &Delta, new: &[Unit]) -> Vec<Ha
                 )]
             }
             AgentStatus::Failed => {
-                vec![Happened::new(
+                vec![Occurrence::new(
                     EventName::Failed,
                     &agent.id,
                     None,
@@ -359,7 +359,7 @@ fn happened(model: &Model, entry: &Entry, delta: &Delta, new: &[Unit]) -> Vec<Ha
                 SessionState::Active => return Vec::new(),
             };
             let summary = format!("session {} is {}", session.id, session.state.as_str());
-            vec![Happened::new(event, &session.id, Some(session.id.clone()), summary)]
+            vec![Occurrence::new(event, &session.id, Some(session.id.clone()), summary)]
         }
         _ => Vec::new(),
     }

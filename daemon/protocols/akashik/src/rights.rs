@@ -135,7 +135,7 @@ impl<'a> Viewer<'a> {
 
 /// A unit, as far as it decides who sees it.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Seen<'a> {
+pub(crate) struct UnitVisibility<'a> {
     pub(crate) author: &'a str,
     pub(crate) of: MemoryType,
     pub(crate) is_draft: bool,
@@ -152,7 +152,11 @@ pub(crate) fn is_in(viewer: &Viewer<'_>, id: &str, declared: Option<&Session>) -
 }
 
 /// Decides if somebody sees a unit: membership, then rules by role, then rules by authority.
-pub(crate) fn sees(viewer: &Viewer<'_>, unit: Seen<'_>, declared: Option<&Session>) -> bool {
+pub(crate) fn sees(
+    viewer: &Viewer<'_>,
+    unit: UnitVisibility<'_>,
+    declared: Option<&Session>,
+) -> bool {
     let is_own = unit.author == viewer.agent_id;
     if unit.is_draft && !is_own {
         return false;
@@ -242,8 +246,8 @@ mod tests {
         Viewer { agent_id, role, authority, active: None }
     }
 
-    fn unit(of: MemoryType, session: Option<&str>) -> Seen<'_> {
-        Seen { author: "a", of, is_draft: false, session }
+    fn unit(of: MemoryType, session: Option<&str>) -> UnitVisibility<'_> {
+        UnitVisibility { author: "a", of, is_draft: false, session }
     }
 
     #[test]
@@ -273,7 +277,7 @@ mod tests {
 
     #[test]
     fn drafts_are_of_their_authors() {
-        let draft = Seen { is_draft: true, ..unit(MemoryType::Finding, None) };
+        let draft = UnitVisibility { is_draft: true, ..unit(MemoryType::Finding, None) };
         assert!(sees(&viewer("a", "r", 4), draft, None));
         assert!(!sees(&viewer("b", "r", 10), draft, None));
     }

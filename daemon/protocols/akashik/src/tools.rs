@@ -6,7 +6,7 @@
 use omir_core::value::{Map, Value};
 use omird_engine::Error;
 use omird_router::field::ANY_TEXT;
-use omird_router::tool::{Tool, Toolbox, Watch};
+use omird_router::tool::{CallObserver, Tool, Toolbox};
 use omird_router::{Admitted, Field, Method, Refusal, Shape, worded};
 
 use crate::Akashik;
@@ -14,7 +14,7 @@ use crate::envelope::Envelope;
 use crate::exchange::who;
 use crate::failure::{Failure, INSUFFICIENT_AUTHORITY};
 use crate::methods;
-use crate::turn::Done;
+use crate::operation_context::OperationResult;
 use crate::words::{
     Compaction, ConflictStatus, ConflictType, Depth, DetectMode, Form, MemoryType, Mode, Operation,
     RelationType, Strategy, Target, UnitStatus,
@@ -211,7 +211,7 @@ impl Toolbox for Akashik {
         tool: &'static Tool,
         mut admitted: Admitted,
         arguments: &Map,
-        _watch: &dyn Watch,
+        _observer: &dyn CallObserver,
     ) -> Result<Map, Error> {
         let Some(row) = ROWS.iter().find(|row| std::ptr::eq(&row.tool, tool)) else {
             let failure = Failure::internal(format!("{} is no tool here", tool.name));
@@ -252,7 +252,7 @@ fn told(failure: &Failure) -> Error {
 }
 
 impl Akashik {
-    fn used(&self, row: &Row, admitted: &mut Admitted, arguments: &Map) -> Done {
+    fn used(&self, row: &Row, admitted: &mut Admitted, arguments: &Map) -> OperationResult {
         let text = |name: &str| arguments.get(name).and_then(Value::as_str).map(str::to_owned);
         let mut payload = Map::new();
         for (name, value) in arguments.iter() {

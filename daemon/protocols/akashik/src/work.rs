@@ -14,32 +14,32 @@ pub(crate) mod subscribe;
 
 use crate::answers;
 use crate::envelope::Envelope;
+use crate::operation_context::{OperationContext, OperationResult};
 use crate::params::Params;
-use crate::turn::{Done, Turn};
 use crate::words::Operation;
 use omir_core::value::Value;
 
 /// Works on an operation.
-pub(crate) fn work(turn: &mut Turn<'_>) -> Done {
-    let envelope = turn.envelope;
+pub(crate) fn work(context: &mut OperationContext<'_>) -> OperationResult {
+    let envelope = context.envelope;
     let mut params = Params::new(&envelope.payload);
     let (status, answer) = match envelope.operation {
-        Operation::Register => agents::register(turn, params),
-        Operation::Deregister => agents::deregister(turn, params),
-        Operation::Record => record::record(turn, params),
-        Operation::Attune => attune::attune(turn, params),
-        Operation::Detect => detect::detect(turn, params),
-        Operation::Merge => merge::merge(turn, params),
-        Operation::Subscribe => subscribe::subscribe(turn, params),
+        Operation::Register => agents::register(context, params),
+        Operation::Deregister => agents::deregister(context, params),
+        Operation::Record => record::record(context, params),
+        Operation::Attune => attune::attune(context, params),
+        Operation::Detect => detect::detect(context, params),
+        Operation::Merge => merge::merge(context, params),
+        Operation::Subscribe => subscribe::subscribe(context, params),
         Operation::Replay => {
-            replay::replay(turn, &mut params).and_then(|done| params.finish().map(|()| done))
+            replay::replay(context, &mut params).and_then(|done| params.finish().map(|()| done))
         }
-        Operation::Compact => compact::compact(turn, params),
-        Operation::Coordinate => coordinate::coordinate(turn, params),
-        Operation::Handoff => handoff::handoff(turn, params),
-        Operation::Session => session::session(turn, params),
+        Operation::Compact => compact::compact(context, params),
+        Operation::Coordinate => coordinate::coordinate(context, params),
+        Operation::Handoff => handoff::handoff(context, params),
+        Operation::Session => session::session(context, params),
     }?;
-    Ok((status, answers::with_gaps(answer, turn.model)))
+    Ok((status, answers::with_gaps(answer, context.model)))
 }
 
 /// Returns true if a message may change something: it is decided by the one writer of its field.

@@ -47,7 +47,7 @@ impl Question {
 
 /// A candidate, and the version of the experience that it was drawn from.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Drawn {
+pub(crate) struct VersionedCandidate {
     pub(crate) candidate: Candidate,
     pub(crate) target: Ref,
     /// The version and the transaction that made it.
@@ -56,7 +56,7 @@ pub(crate) struct Drawn {
     pub(crate) stub: Vec<u8>,
 }
 
-impl Drawn {
+impl VersionedCandidate {
     fn bytes(&self) -> usize {
         let Candidate { task_id, nodes, patterns, .. } = &self.candidate;
         let title = |title: &Option<String>| title.as_ref().map_or(0, String::len);
@@ -88,8 +88,8 @@ impl Moment {
 
 /// An answer as it is kept.
 #[derive(Debug, Clone)]
-pub(crate) struct Kept {
-    pub(crate) candidates: Arc<[Drawn]>,
+pub(crate) struct CachedAnswer {
+    pub(crate) candidates: Arc<[VersionedCandidate]>,
     pub(crate) hints: Arc<[Value]>,
     /// The state of the tenant's experiences that the hints are of.
     pub(crate) generation: u64,
@@ -101,7 +101,7 @@ pub(crate) struct Kept {
 
 #[derive(Debug)]
 struct Entry {
-    kept: Kept,
+    kept: CachedAnswer,
     bytes: usize,
     /// The number of its latest use.
     used: u64,
@@ -117,7 +117,7 @@ pub(crate) struct Cache {
 
 impl Cache {
     /// Returns the answer to a question, if it is not too old by `now`.
-    pub(crate) fn get(&mut self, question: &Question, now: Moment) -> Option<Kept> {
+    pub(crate) fn get(&mut self, question: &Question, now: Moment) -> Option<CachedAnswer> {
         let is_old = |entry: &Entry| now.is_past(entry.kept.born);
         if self.entries.get(question).is_some_and(is_old) {
             self.remove(&question.clone());
@@ -129,9 +129,9 @@ impl Cache {
     }
 
     /// Keeps an answer. Those that were not asked for longest make room.
-    pub(crate) fn put(&mut self, question: Question, kept: Kept) {
+    pub(crate) fn put(&mut self, question: Question, kept: CachedAnswer) {
         // Hints are the texts of the candidates once more, at most.
-        let candidates: usize = kept.candidates.iter().map(Drawn::bytes).sum();
+        let candidates: usize = kept.candidates.iter().map(VersionedCandidate::bytes).sum();
         let bytes = question.bytes() + 2 * candidates;
         self.remove(&question);
         if bytes > MOST_BYTES {
@@ -174,7 +174,7 @@ mod tests {
         Moment { monotonic: Instant::now(), dated: 1_700_000_000_000_000 }
     }
 
-    fn kept(born: Moment, bytes: usize) -> Kept {
+    fn kept(born: Moment, bytes: usize) -> CachedAnswer {
         let candidate = Candidate {
             task_id: "t".repeat(bytes),
             similarity: 1.0,
@@ -184,9 +184,9 @@ mod tests {
             patterns: Vec::new(),
         };
         let target = "MemoryRecord/a".parse().unwrap();
-        let drawn = Drawn { candidate, target, version: None, stub: Vec::new() };
+        let drawn = VersionedCandidate { candidate, target, version: None, stub: Vec::new() };
         let (hints, supports) = (Arc::new([]), Arc::new([]));
-        Kept { candidates: Arc::new([drawn]), hints, generation: 1, born, supports }
+        CachedAnswer { candidates: Arc::new([drawn]), hints, generation: 1, born, supports }
     }
 
     #[test]

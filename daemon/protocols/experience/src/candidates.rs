@@ -11,7 +11,7 @@ use omir_core::reference::{Ref, ResourceType};
 use omir_core::value::{Map, Value};
 use omird_engine::{Error, Hit, Query, ScorePart};
 
-use crate::cache::Drawn;
+use crate::cache::VersionedCandidate;
 use crate::experience::Experience;
 use crate::ids::{ANY_DOMAIN, Tenant};
 use crate::parameters::Vicinity;
@@ -60,7 +60,7 @@ pub(crate) struct Search<'q> {
 /// The candidates that a search has found.
 #[derive(Debug, Default)]
 pub(crate) struct FoundCandidates {
-    pub(crate) candidates: Vec<Drawn>,
+    pub(crate) candidates: Vec<VersionedCandidate>,
     /// The deadline passed before all was looked at.
     pub(crate) is_partial: bool,
 }
@@ -247,7 +247,7 @@ impl Gathered<'_> {
             let version = self.shared.engine.live_version(&target);
             self.seen.insert(target.clone());
             let stub = stub(&value);
-            self.found.candidates.push(Drawn { candidate, target, version, stub });
+            self.found.candidates.push(VersionedCandidate { candidate, target, version, stub });
         }
         Some(())
     }

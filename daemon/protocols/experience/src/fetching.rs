@@ -119,7 +119,7 @@ pub(crate) fn health(shared: &Shared) -> Response {
         now: Instant::now(),
         timestamp: shared.engine.now().0.writable().to_string(),
     };
-    let (body, state) = health::report(&mut shared.pulse(), &facts);
+    let (body, state) = health::report(&mut shared.window(), &facts);
     answers::json(if state == State::Unhealthy { 503 } else { 200 }, &body)
 }
 

@@ -35,12 +35,12 @@ impl State {
 
 /// The hints of late, and since when the queue has been full.
 #[derive(Debug, Default)]
-pub(crate) struct Pulse {
+pub(crate) struct HealthWindow {
     hints: VecDeque<(Duration, bool)>,
     full_since: Option<Instant>,
 }
 
-impl Pulse {
+impl HealthWindow {
     /// Notes a request for hints: the time it took, and if it was answered, be it by "there are none".
     pub(crate) fn note(&mut self, took: Duration, is_answered: bool) {
         if self.hints.len() == LATEST {
@@ -99,7 +99,7 @@ pub(crate) struct Facts {
 }
 
 /// Returns the body, and if all is not lost.
-pub(crate) fn report(pulse: &mut Pulse, facts: &Facts) -> (Value, State) {
+pub(crate) fn report(window: &mut HealthWindow, facts: &Facts) -> (Value, State) {
     let storage = match facts.card {
         // Damage is repaired or withheld; what is stored now is stored.
         CardState::Ok | CardState::Damaged => State::Healthy,
@@ -114,8 +114,8 @@ pub(crate) fn report(pulse: &mut Pulse, facts: &Facts) -> (Value, State) {
     let components = [
         ("experience_storage", storage),
         ("pattern_indexer", indexer),
-        ("hint_generator", pulse.hint_generator()),
-        ("query_engine", pulse.query_engine(facts.queue, facts.now)),
+        ("hint_generator", window.hint_generator()),
+        ("query_engine", window.query_engine(facts.queue, facts.now)),
     ];
     let states = components.map(|(_, state)| state);
     let degraded = states.iter().filter(|state| **state == State::Degraded).count();
@@ -143,8 +143,8 @@ mod tests {
         Facts { card, indexer, queue: (waiting, 100), now: Instant::now(), timestamp }
     }
 
-    fn overall(pulse: &mut Pulse, facts: &Facts) -> State {
-        report(pulse, facts).1
+    fn overall(window: &mut HealthWindow, facts: &Facts) -> State {
+        report(window, facts).1
     }
 
     #[test]
@@ -164,34 +164,34 @@ mod tests {
             (CardState::Failing, Complete, 0, State::Unhealthy),
             (CardState::Ok, Failed, 0, State::Unhealthy),
         ] {
-            let found = overall(&mut Pulse::default(), &facts(card, indexer, waiting));
+            let found = overall(&mut HealthWindow::default(), &facts(card, indexer, waiting));
             assert_eq!(found, expected, "{card:?} {indexer:?} {waiting}");
         }
     }
 
     #[test]
     fn slow_hints_degrade_and_failing_ones_are_unhealthy() {
-        let mut pulse = Pulse::default();
+        let mut window = HealthWindow::default();
         for at in 0..100 {
             let took = if at < 6 { PROMISED } else { Duration::ZERO };
-            pulse.note(took, true);
+            window.note(took, true);
         }
-        assert_eq!(pulse.hint_generator(), State::Degraded, "6 of 100 are slow");
-        pulse.note(Duration::ZERO, true);
-        assert_eq!(pulse.hint_generator(), State::Healthy, "5 of 100 may be");
-        (0..RECENT - 1).for_each(|_| pulse.note(Duration::ZERO, false));
-        assert_eq!(pulse.hint_generator(), State::Healthy);
-        pulse.note(Duration::ZERO, false);
-        assert_eq!(pulse.hint_generator(), State::Unhealthy);
+        assert_eq!(window.hint_generator(), State::Degraded, "6 of 100 are slow");
+        window.note(Duration::ZERO, true);
+        assert_eq!(window.hint_generator(), State::Healthy, "5 of 100 may be");
+        (0..RECENT - 1).for_each(|_| window.note(Duration::ZERO, false));
+        assert_eq!(window.hint_generator(), State::Healthy);
+        window.note(Duration::ZERO, false);
+        assert_eq!(window.hint_generator(), State::Unhealthy);
     }
 
     #[test]
     fn a_queue_that_stays_full_is_unhealthy() {
-        let (mut pulse, now) = (Pulse::default(), Instant::now());
-        assert_eq!(pulse.query_engine((100, 100), now), State::Degraded);
-        assert_eq!(pulse.query_engine((101, 100), now + FULL / 2), State::Degraded);
-        assert_eq!(pulse.query_engine((100, 100), now + FULL), State::Unhealthy);
-        assert_eq!(pulse.query_engine((79, 100), now + FULL), State::Healthy);
-        assert_eq!(pulse.query_engine((100, 100), now + 2 * FULL), State::Degraded);
+        let (mut window, now) = (HealthWindow::default(), Instant::now());
+        assert_eq!(window.query_engine((100, 100), now), State::Degraded);
+        assert_eq!(window.query_engine((101, 100), now + FULL / 2), State::Degraded);
+        assert_eq!(window.query_engine((100, 100), now + FULL), State::Unhealthy);
+        assert_eq!(window.query_engine((79, 100), now + FULL), State::Healthy);
+        assert_eq!(window.query_engine((100, 100), now + 2 * FULL), State::Degraded);
     }
 }

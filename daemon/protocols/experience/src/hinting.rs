@@ -9,7 +9,7 @@ use omird_engine::{Code, Error};
 use omird_router::{Admitted, Message, Reply, Response};
 
 use crate::answers::{self, Measured};
-use crate::cache::{Drawn, Kept, Moment, Question};
+use crate::cache::{CachedAnswer, Moment, Question, VersionedCandidate};
 use crate::candidates::{About, FoundCandidates, Search};
 use crate::check::Fault;
 use crate::failure;
@@ -38,7 +38,7 @@ struct Request {
 /// The hints, and how they were found.
 struct FoundHints {
     hints: Arc<[Value]>,
-    candidates: Arc<[Drawn]>,
+    candidates: Arc<[VersionedCandidate]>,
     /// The candidates that the hints rest on.
     supports: Arc<[usize]>,
     cache: &'static str,
@@ -67,7 +67,7 @@ pub(crate) fn hints(shared: &Shared, admitted: Admitted, message: &Message, repl
             let found = answer(shared, &request);
             let is_answered = matches!(found, Ok(_) | Err(Failure::NoMatches));
             if is_answered || matches!(found, Err(Failure::TimedOut | Failure::System(_))) {
-                shared.pulse().note(request.began.elapsed(), is_answered);
+                shared.window().note(request.began.elapsed(), is_answered);
             }
             let ended = match &found {
                 Ok(_) => Ok(()),
@@ -154,15 +154,17 @@ fn found(shared: &Shared, request: &Request, now: Instant) -> Result<FoundHints,
     let generation = shared.table().generation(request.tenant.spelt());
     // Where one was forgotten or changed since, it may be a candidate in its new form, and others may come after it. The store
     // is asked too: a client may know that it was forgotten before the table has been told.
-    let is_as_drawn = |drawn: &Drawn| {
+    let is_as_drawn = |drawn: &VersionedCandidate| {
         let version = shared.engine.live_version(&drawn.target);
         version.is_some() && version == drawn.version
     };
     match kept.filter(|kept| kept.candidates.iter().all(is_as_drawn)) {
-        Some(Kept { candidates, hints, supports, generation: then, .. }) if then == generation => {
+        Some(CachedAnswer { candidates, hints, supports, generation: then, .. })
+            if then == generation =>
+        {
             return Ok(FoundHints { hints, candidates, supports, cache: "hit" });
         }
-        Some(Kept { candidates, born, .. }) => {
+        Some(CachedAnswer { candidates, born, .. }) => {
             match finish(shared, request, candidates, generation, Some(born), "partial") {
                 // What came since may well match.
                 Err(Failure::NoMatches) => {}
@@ -203,7 +205,7 @@ fn found(shared: &Shared, request: &Request, now: Instant) -> Result<FoundHints,
 fn finish(
     shared: &Shared,
     request: &Request,
-    candidates: Arc<[Drawn]>,
+    candidates: Arc<[VersionedCandidate]>,
     generation: u64,
     born: Option<Moment>,
     cache: &'static str,
@@ -230,7 +232,7 @@ fn finish(
     let hints: Arc<[Value]> = made.iter().map(Hint::to_value).collect();
     if let Some(born) = born {
         let (candidates, hints, supports) = (candidates.clone(), hints.clone(), supports.clone());
-        let kept = Kept { candidates, hints, generation, born, supports };
+        let kept = CachedAnswer { candidates, hints, generation, born, supports };
         shared.cache().put(request.question.clone(), kept);
     }
     Ok(FoundHints { hints, candidates, supports, cache })

@@ -28,7 +28,7 @@ use crate::experience::Experience;
 use crate::ids::{Tenant, parse_experience};
 use crate::ingest::{CheckedRecord, Rejected, Report};
 use crate::parameters::{self, Recorded};
-use crate::resources::{Circumstances, Earned, Stored, resources};
+use crate::resources::{LaterEvidence, RecordingContext, Stored, resources};
 use crate::shared::{Shared, decoded};
 use crate::statistics::Row;
 use crate::{answers, failure};
@@ -66,7 +66,7 @@ enum Decision {
     /// It is answered.
     Respond(Response, Result<(), Code>),
     /// It is written, if the store is still as it was seen, with what the old version has earned.
-    Write(Precondition, &'static str, Option<Earned>),
+    Write(Precondition, &'static str, Option<LaterEvidence>),
 }
 
 /// Works on a request.
@@ -165,8 +165,8 @@ impl Job {
         };
         match decided {
             Decision::Respond(answer, ended) => self.answer(answer, ended),
-            Decision::Write(precondition, status, earned) => {
-                self.write(record, precondition, status, earned);
+            Decision::Write(precondition, status, later) => {
+                self.write(record, precondition, status, later);
             }
         }
     }
@@ -188,7 +188,7 @@ impl Job {
         record: Value,
         precondition: Precondition,
         status: &'static str,
-        earned: Option<Earned>,
+        later: Option<LaterEvidence>,
     ) {
         let (shared, report) = (self.shared.clone(), &self.report);
         let engine = &shared.engine;
@@ -202,17 +202,17 @@ impl Job {
             (None, Some(frame)) => engine.pose_of(frame),
             (None, None) => None,
         };
-        let circumstances = Circumstances {
+        let context = RecordingContext {
             now: engine.now().0,
             source: &self.admitted.caller().name,
             related: &related,
-            earned,
+            later,
             status,
             pose,
         };
         let is_there = |target: &Ref| engine.may_refer_to(target);
         let (resource, others) =
-            resources(report, &experience, &record, &shared.settings, circumstances, is_there);
+            resources(report, &experience, &record, &shared.settings, context, is_there);
         let experience_id = report.tenant.experience_id(&report.task_id);
         let row = Row::of(&experience, &experience_id, &report.patterns, 0);
         drop(record);
@@ -328,8 +328,9 @@ fn decide(report: &Report, updates: bool, stored: Option<(&[u8], u64)>) -> Decis
         }
         _ if updates => {
             let old = known.as_ref().and_then(|known| Experience::of(known.record));
-            let earned = old.zip(resource.as_ref()).map(|(old, whole)| Earned::of(whole, &old));
-            Decision::Write(Precondition::Version(version), "updated", earned)
+            let later =
+                old.zip(resource.as_ref()).map(|(old, whole)| LaterEvidence::of(whole, &old));
+            Decision::Write(Precondition::Version(version), "updated", later)
         }
         _ => {
             let message = "this task is recorded already; to replace what is known of it, send the record with \

@@ -61,13 +61,13 @@ impl<'v> Stored<'v> {
 }
 
 /// The facts about a submission that are not in its record.
-pub(crate) struct Circumstances<'a> {
+pub(crate) struct RecordingContext<'a> {
     pub(crate) now: Timestamp,
     /// The name of the key that it came with.
     pub(crate) source: &'a str,
     pub(crate) related: &'a [String],
     /// The evidence that goes on from an older version, if there is one.
-    pub(crate) earned: Option<Earned>,
+    pub(crate) later: Option<LaterEvidence>,
     /// `recorded` or `updated`.
     pub(crate) status: &'static str,
     /// The pose of the robot, where it is known.
@@ -76,12 +76,12 @@ pub(crate) struct Circumstances<'a> {
 
 /// The evidence for and against an experience that came after it: what feedback has told, beside the prior of the report.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub(crate) struct Earned {
+pub(crate) struct LaterEvidence {
     alpha: f64,
     beta: f64,
 }
 
-impl Earned {
+impl LaterEvidence {
     /// Draws it from a stored experience.
     pub(crate) fn of(resource: &Value, experience: &Experience<'_>) -> Self {
         let (alpha, beta) = prior(experience);
@@ -99,7 +99,7 @@ pub(crate) fn resources(
     experience: &Experience<'_>,
     told: &Value,
     settings: &ExperienceSettings,
-    circumstances: Circumstances<'_>,
+    context: RecordingContext<'_>,
     is_there: impl Fn(&Ref) -> bool,
 ) -> (Value, Vec<Value>) {
     let Report { tenant, patterns, .. } = report;
@@ -128,7 +128,7 @@ pub(crate) fn resources(
             first[at + 1..].iter().for_each(|b| named.used_with(tenant, a, b));
         }
     }
-    let record = record(report, experience, told, settings, circumstances, named.mentions);
+    let record = record(report, experience, told, settings, context, named.mentions);
     (record, named.new)
 }
 
@@ -173,10 +173,10 @@ fn record(
     experience: &Experience<'_>,
     told: &Value,
     settings: &ExperienceSettings,
-    circumstances: Circumstances<'_>,
+    context: RecordingContext<'_>,
     mentions: Vec<Ref>,
 ) -> Value {
-    let Circumstances { now, source, related, earned, status, pose } = circumstances;
+    let RecordingContext { now, source, related, later, status, pose } = context;
     let Report { tenant, request_id, task_id, digest, patterns } = report;
     let mut map = head(&tenant.experience(task_id));
     map.insert("content", experience.words(MOST_WORDS));
@@ -184,9 +184,9 @@ fn record(
     map.insert("experienceType", if experience.success { "task" } else { "error" });
     map.insert("eventTime", experience.finished_at);
     map.insert("importance", experience.quality.unwrap_or(0.5));
-    map.insert("confidence", confidence(experience, earned.unwrap_or_default()));
+    map.insert("confidence", confidence(experience, later.unwrap_or_default()));
     // A new version without it has that of the old one: it is as anchored and as often used.
-    if earned.is_none() {
+    if later.is_none() {
         let half_life = [("halfLifeHours", settings.half_life_hours)];
         map.insert("decay", half_life.into_iter().collect::<Map>());
     }
@@ -233,13 +233,13 @@ fn prior(experience: &Experience<'_>) -> (u8, u8) {
     (alpha, beta)
 }
 
-fn confidence(experience: &Experience<'_>, earned: Earned) -> Map {
+fn confidence(experience: &Experience<'_>, later: LaterEvidence) -> Map {
     let (alpha, beta) = prior(experience);
-    let sum = |prior: u8, earned: f64| match earned {
+    let sum = |prior: u8, later: f64| match later {
         0.0 => Value::from(prior),
-        earned => Value::from(f64::from(prior) + earned),
+        later => Value::from(f64::from(prior) + later),
     };
-    [("alpha", sum(alpha, earned.alpha)), ("beta", sum(beta, earned.beta))].into_iter().collect()
+    [("alpha", sum(alpha, later.alpha)), ("beta", sum(beta, later.beta))].into_iter().collect()
 }
 
 fn head(target: &Ref) -> Map {

@@ -18,7 +18,7 @@ use parking_lot::{Mutex, MutexGuard};
 
 use crate::cache::Cache;
 use crate::experience::Experience;
-use crate::health::{Indexer, Pulse};
+use crate::health::{HealthWindow, Indexer};
 use crate::ids::{Key, Tenant, key, parse_experience};
 use crate::relevance::Relevance;
 use crate::resources::Stored;
@@ -48,7 +48,7 @@ pub(crate) struct Shared {
     table: Mutex<Table>,
     indexer: Mutex<Indexer>,
     cache: Mutex<Cache>,
-    pulse: Mutex<Pulse>,
+    window: Mutex<HealthWindow>,
     relevance: Mutex<Relevance>,
     waiting: Sender<Job>,
     waiting_bytes: AtomicUsize,
@@ -70,7 +70,7 @@ impl Shared {
             table,
             indexer: Mutex::new(Indexer::Rebuilding),
             cache: Mutex::default(),
-            pulse: Mutex::default(),
+            window: Mutex::default(),
             relevance: Mutex::default(),
             waiting,
             waiting_bytes: AtomicUsize::new(0),
@@ -108,8 +108,8 @@ impl Shared {
         self.cache.lock()
     }
 
-    pub(crate) fn pulse(&self) -> MutexGuard<'_, Pulse> {
-        self.pulse.lock()
+    pub(crate) fn window(&self) -> MutexGuard<'_, HealthWindow> {
+        self.window.lock()
     }
 
     pub(crate) fn relevance(&self) -> MutexGuard<'_, Relevance> {

@@ -13,7 +13,7 @@ use omir_core::decode::Limits;
 use omir_core::event::EventKind;
 use omir_core::json;
 use omir_core::value::Value;
-use omird_engine::Following;
+use omird_engine::EventQueue;
 use omird_engine::Query;
 use omird_engine::{Code, Error};
 use omird_engine::{LeftOut, decode_stored};
@@ -22,8 +22,8 @@ use omird_router::Admitted;
 pub use self::command::Command;
 pub use self::text::error_line;
 use self::text::{ascii, file_name, flatten, shortfall, summary};
+use crate::pacing::{Cancelled, Pacer};
 use crate::params::{Parameters, reference};
-use crate::work::{Unwanted, Work};
 use crate::{Document, Omir};
 
 /// Default number of memories that `ls` shows at once.
@@ -50,12 +50,12 @@ Ctrl-C ends what is running. Programs use the link of docs/serial.md on the same
 ";
 
 /// The terminal of a person, and the pace of the work for it.
-pub trait Terminal: Work {
+pub trait Terminal: Pacer {
     /// Shows text, lines ended by LF.
     ///
     /// # Errors
     /// Nobody wants to know any more.
-    fn show(&mut self, text: String) -> Result<(), Unwanted>;
+    fn show(&mut self, text: String) -> Result<(), Cancelled>;
 
     /// Adds text to the file that is sent next.
     ///
@@ -67,14 +67,14 @@ pub trait Terminal: Work {
     ///
     /// # Errors
     /// Nobody wants to know any more.
-    fn send_file(&mut self, name: String, modified: u32) -> Result<(), Unwanted>;
+    fn send_file(&mut self, name: String, modified: u32) -> Result<(), Cancelled>;
 }
 
 /// A text that is not added to a file.
 #[derive(Debug)]
 pub enum NotAppended {
     /// Nobody wants it any more.
-    Unwanted,
+    Cancelled,
     /// The file would take more than so much memory until it is sent.
     Full {
         /// Mebibytes.
@@ -82,13 +82,13 @@ pub enum NotAppended {
     },
 }
 
-impl From<Unwanted> for NotAppended {
-    fn from(_: Unwanted) -> Self {
-        Self::Unwanted
+impl From<Cancelled> for NotAppended {
+    fn from(_: Cancelled) -> Self {
+        Self::Cancelled
     }
 }
 
-type Shown = Result<(), Unwanted>;
+type Shown = Result<(), Cancelled>;
 
 impl Omir {
     /// Carries out a command, and shows what comes of it. An error is shown as a line.
@@ -120,7 +120,7 @@ impl Omir {
         };
         match done {
             Ok(Ok(())) => admitted.done(),
-            Ok(Err(Unwanted)) => drop(admitted),
+            Ok(Err(Cancelled)) => drop(admitted),
             Err(error) => {
                 admitted.failed(error.code);
                 // Nobody is left who would read it, if it is not shown.
@@ -189,13 +189,13 @@ impl Omir {
     fn send(&self, document: &Document, with: &mut dyn Terminal) -> Result<Shown, Error> {
         let written = write(document, with, |with, text| {
             if !with.is_wanted() {
-                return Err(NotAppended::Unwanted);
+                return Err(NotAppended::Cancelled);
             }
             with.append(&text)
         });
         let left_out = match written {
             Ok(left_out) => left_out,
-            Err(NotAppended::Unwanted) => return Ok(Err(Unwanted)),
+            Err(NotAppended::Cancelled) => return Ok(Err(Cancelled)),
             Err(NotAppended::Full { most_mib }) => {
                 let message = format!(
                     "the file would take more than {most_mib} MiB of memory until it is sent: give a FILTER such as \
@@ -213,7 +213,7 @@ impl Omir {
 
 /// Shows events until nobody wants them. Each event is paid for soon after it: a bill for hours would hold up what
 /// comes next.
-fn tail(events: &Following, with: &mut dyn Terminal) -> Shown {
+fn tail(events: &EventQueue, with: &mut dyn Terminal) -> Shown {
     loop {
         let passed_over = events.missed();
         if passed_over > 0 {
@@ -230,7 +230,7 @@ fn tail(events: &Following, with: &mut dyn Terminal) -> Shown {
                 with.rest_if_due();
             }
             None if with.is_wanted() => with.rest(),
-            None => return Err(Unwanted),
+            None => return Err(Cancelled),
         }
     }
 }
@@ -287,7 +287,7 @@ mod tests {
         rests: usize,
     }
 
-    impl Work for Paper {
+    impl Pacer for Paper {
         fn is_wanted(&self) -> bool {
             false
         }
@@ -308,11 +308,11 @@ mod tests {
         }
 
         fn append(&mut self, _: &str) -> Result<(), NotAppended> {
-            Err(NotAppended::Unwanted)
+            Err(NotAppended::Cancelled)
         }
 
         fn send_file(&mut self, _: String, _: u32) -> Shown {
-            Err(Unwanted)
+            Err(Cancelled)
         }
     }
 

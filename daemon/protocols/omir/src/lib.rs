@@ -13,12 +13,12 @@ pub mod link;
 mod memory;
 mod methods;
 mod operation;
+#[cfg(feature = "link")]
+mod pacing;
 mod params;
 mod schema;
 pub mod tools;
 mod wording;
-#[cfg(feature = "link")]
-mod work;
 
 use std::sync::Arc;
 
@@ -31,6 +31,8 @@ pub use self::clock::{NotAnInstant, instant};
 pub use self::document::Document;
 pub use self::methods::{CLOCK, DELETE, DOCUMENT, EVENTS, GET, OMIR, PUT, STATUS, method};
 pub use self::operation::{Encoded, Params, Payload, Response, is_handed_over};
+#[cfg(feature = "link")]
+pub use self::pacing::{Cancelled, Pacer};
 pub use self::params::rebase::parse as parse_rebase;
 pub use self::params::recall::parse as parse_query;
 pub use self::params::time_range::parse as parse_time_range;
@@ -39,8 +41,6 @@ pub use self::params::{
 };
 pub use self::schema::schemas;
 pub use self::wording::no_resource;
-#[cfg(feature = "link")]
-pub use self::work::{Unwanted, Work};
 
 /// The protocol over one memory.
 #[derive(Clone)]

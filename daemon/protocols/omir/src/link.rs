@@ -6,7 +6,7 @@ use omir_core::cbor;
 use omir_core::link::message::{Failure, Info, Push, Pushed, Request, Response};
 use omir_core::value::Value;
 
-use super::work::{Unwanted, Work};
+use super::pacing::{Cancelled, Pacer};
 use super::{Omir, methods};
 use omird_engine::{Code, Effect, Encoding, Error, Merged, Precedence};
 use omird_router::{Admitted, Method};
@@ -19,18 +19,18 @@ pub use super::methods::{PUSH, UNKNOWN};
 pub const MOST_TOLD: usize = 500;
 
 /// The way the answers to one request go, and the pace of the work for them.
-pub trait Exchange: Work {
+pub trait ResponseSink: Pacer {
     /// Says something.
     ///
     /// # Errors
     /// Nobody wants to know any more.
-    fn say(&mut self, answer: Response) -> Result<(), Unwanted>;
+    fn say(&mut self, answer: Response) -> Result<(), Cancelled>;
 
     /// Says what ends a kept reading of that name, which need not be kept once it was heard.
     ///
     /// # Errors
     /// Nobody wants to know any more.
-    fn say_end_of(&mut self, reading: Option<String>, answer: Response) -> Result<(), Unwanted>;
+    fn say_end_of(&mut self, reading: Option<String>, answer: Response) -> Result<(), Cancelled>;
 }
 
 /// Returns the method of that name among those of the link.
@@ -91,7 +91,7 @@ impl Omir {
         mut admitted: Admitted,
         request: Request,
         readings: &Readings,
-        with: &mut dyn Exchange,
+        with: &mut dyn ResponseSink,
     ) {
         let done = match request {
             Request::Pull(pull) => self.pull(&pull, readings, with),
@@ -105,7 +105,7 @@ impl Omir {
         match done {
             Ok(Ok(())) => admitted.done(),
             // Whoever does not want the rest has ended the session, or cancelled.
-            Ok(Err(Unwanted)) => drop(admitted),
+            Ok(Err(Cancelled)) => drop(admitted),
             Err(error) => {
                 admitted.failed(error.code);
                 let _ = with.say(failed(error));
@@ -148,7 +148,7 @@ mod tests {
     /// A line that takes so many answers, and is gone.
     struct Line(usize);
 
-    impl Work for Line {
+    impl Pacer for Line {
         fn is_wanted(&self) -> bool {
             true
         }
@@ -158,13 +158,13 @@ mod tests {
         fn rest_if_due(&mut self) {}
     }
 
-    impl Exchange for Line {
-        fn say(&mut self, _: Response) -> Result<(), Unwanted> {
-            self.0 = self.0.checked_sub(1).ok_or(Unwanted)?;
+    impl ResponseSink for Line {
+        fn say(&mut self, _: Response) -> Result<(), Cancelled> {
+            self.0 = self.0.checked_sub(1).ok_or(Cancelled)?;
             Ok(())
         }
 
-        fn say_end_of(&mut self, _: Option<String>, answer: Response) -> Result<(), Unwanted> {
+        fn say_end_of(&mut self, _: Option<String>, answer: Response) -> Result<(), Cancelled> {
             self.say(answer)
         }
     }

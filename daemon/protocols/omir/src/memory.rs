@@ -10,7 +10,8 @@ use omir_core::reference::{Id, Ref, ResourceType};
 use super::params::Parameters;
 use super::{Omir, about};
 use omird_engine::{
-    Change, Encoding, Error, Following, Lookup, Precondition, Query, Recall, Receipt, Unread, id_of,
+    Change, Encoding, Error, EventQueue, Lookup, Precondition, Query, Recall, Receipt, Unread,
+    id_of,
 };
 use omird_router::Admitted;
 
@@ -205,7 +206,7 @@ impl Omir {
     }
 
     /// Follows what is recorded from now on; of more than `most` that wait the rest is passed over.
-    pub fn events(&self, _: &Admitted, most: usize) -> Following {
+    pub fn events(&self, _: &Admitted, most: usize) -> EventQueue {
         self.engine.events().follow(most)
     }
 

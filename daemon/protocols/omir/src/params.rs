@@ -5,7 +5,7 @@ pub(super) mod rebase;
 pub(super) mod recall;
 pub(super) mod time_range;
 
-use omir_core::confidence::{Outcome, Weight};
+use omir_core::confidence::{FeedbackOutcome, Weight};
 use omir_core::reference::Ref;
 
 use omird_engine::{Change, CompactionScope, Error, MAX_PIECE, Precedence, Precondition};
@@ -88,7 +88,7 @@ pub fn feedback(parameters: Parameters) -> Result<Change, Error> {
     let mut named = Named::of(&about::FEEDBACK, parameters);
     let target = reference("ref", &named.need("ref")?)?;
     let text = named.need("outcome")?;
-    let outcome: Outcome = text.parse().map_err(|_| {
+    let outcome: FeedbackOutcome = text.parse().map_err(|_| {
         Error::query("outcome", format!("{text:?} is neither `confirmed` nor `contradicted`"))
     })?;
     let weight = match named.take("weight") {

@@ -15,7 +15,7 @@ mod whereabouts;
 use omir_core::instant::Timestamp;
 use omir_core::value::{Map, Value};
 use omird_engine::{Code, Error};
-use omird_router::tool::{Tool, Toolbox, Watch};
+use omird_router::tool::{CallObserver, Tool, Toolbox};
 use omird_router::{Admitted, Refusal, worded};
 
 use crate::Omir;
@@ -30,19 +30,19 @@ impl Toolbox for Omir {
         tool: &'static Tool,
         mut admitted: Admitted,
         arguments: &Map,
-        watch: &dyn Watch,
+        observer: &dyn CallObserver,
     ) -> Result<Map, Error> {
-        if !watch.is_wanted() {
+        if !observer.is_wanted() {
             return Err(given_up());
         }
-        let call = Call { omir: self, tool, arguments, watch, now: self.now() };
+        let call = Call { omir: self, tool, arguments, observer, now: self.now() };
         let result = match table::ROWS.iter().find(|row| std::ptr::eq(&row.tool, tool)) {
             Some(row) => (row.run)(&call, &mut admitted),
             None => Err(Error::new(Code::Internal, format!("{} is no tool here", tool.name))),
         };
         // A change that was made is no less made where nobody waits for the answer any more.
         let is_made = result.is_ok() && !tool.only_reads();
-        if is_made || watch.is_wanted() {
+        if is_made || observer.is_wanted() {
             admitted.finish(&result);
         }
         result
@@ -63,7 +63,7 @@ struct Call<'a> {
     omir: &'a Omir,
     tool: &'static Tool,
     arguments: &'a Map,
-    watch: &'a dyn Watch,
+    observer: &'a dyn CallObserver,
     now: Timestamp,
 }
 

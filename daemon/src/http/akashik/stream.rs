@@ -14,8 +14,8 @@ use hyper::http::request::Parts;
 
 use super::{MISSED, Next, Notifications, denial, open};
 use crate::http::Context;
-use crate::http::answer::Refused;
 use crate::http::connection::Arrival;
+use crate::http::refused::Refused;
 use crate::protocols::akashik::Push;
 
 /// First in each stream: the client comes back after a second.

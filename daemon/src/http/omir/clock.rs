@@ -8,9 +8,9 @@ use hyper::header::CONTENT_TYPE;
 use omir_core::json;
 use omir_core::value::{Map, Value};
 
-use super::super::answer::{Refused, content_type};
 use super::super::body::{Most, UnreadRequest};
 use super::super::caller::ask_who;
+use super::super::refused::{Refused, content_type};
 use super::super::{Context, negotiate};
 use super::{answer_encoding, expect_none, query_parameters};
 use crate::engine::{Code, Error, decode};

@@ -17,10 +17,10 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 
 use super::super::Context;
-use super::super::answer::Refused;
-use super::super::caller::{Asker, ask_who};
+use super::super::caller::{CallerCredentials, ask_who};
 use super::super::connection::Arrival;
 use super::super::events::{Cursor, Entry, EventId, Next};
+use super::super::refused::Refused;
 use super::{admit_bare, expect_none, query_parameters};
 use crate::engine::{Code, Error};
 use crate::protocols::omir::EVENTS;
@@ -71,7 +71,7 @@ pub(in crate::http) async fn stream(
     }
     let events = EventStream {
         context,
-        asker: Asker::of(&parts),
+        credentials: CallerCredentials::of(&parts),
         cursor,
         ready: VecDeque::from([OPENING]),
         _permit: permit,
@@ -104,7 +104,7 @@ fn last_event(parts: &Parts) -> Result<Option<EventId>, Error> {
 /// One stream.
 struct EventStream {
     context: Arc<Context>,
-    asker: Asker,
+    credentials: CallerCredentials,
     cursor: Cursor,
     ready: VecDeque<Bytes>,
     _permit: OwnedSemaphorePermit,
@@ -134,7 +134,7 @@ impl EventStream {
             () = beat => None,
         };
         // A token that was revoked is in force no longer, here too.
-        self.asker.check(&self.context, &EVENTS).ok()?;
+        self.credentials.check(&self.context, &EVENTS).ok()?;
         match next {
             None => Some(BEAT),
             Some(Next::Missed) => Some(MISSED),

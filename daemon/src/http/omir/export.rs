@@ -15,13 +15,13 @@ use omir_core::value::Value;
 use omir_core::{cbor, json};
 
 use super::super::Context;
-use super::super::answer::{Refused, content_type};
-use super::super::caller::Asker;
+use super::super::caller::CallerCredentials;
+use super::super::refused::{Refused, content_type};
 use super::{Admission, admit};
+use crate::capacity::Room;
 use crate::engine::{Encoding, Error};
 use crate::protocols::omir::{Document, Omir, Parameters, method};
 use crate::router::{Admitted, Method, worded};
-use crate::work::Room;
 
 /// Bytes that are made at a time. A client that takes none has the daemon make no more.
 const PART: usize = 64 << 10;
@@ -37,11 +37,11 @@ pub(super) async fn stream(
     request: Request,
 ) -> Result<Response, Refused> {
     let (parts, body) = request.into_parts();
-    let asker = Asker::of(&parts);
+    let credentials = CallerCredentials::of(&parts);
     let request = Request::from_parts(parts, body);
     let Admission { admitted, params, encoding, slot, .. } =
         admit(&context, row(), request).await?;
-    let room = match context.work.document() {
+    let room = match context.capacity.document() {
         Ok(room) => room,
         Err(error) => {
             admitted.failed(error.code);
@@ -49,7 +49,7 @@ pub(super) async fn stream(
         }
     };
     // Everything is read once for what it refers to; not for a client that is gone.
-    let (omir, gone) = (context.protocols.omir.clone(), Gone::default());
+    let (omir, gone) = (context.protocols.omir.clone(), CancelOnDrop::default());
     let is_gone = gone.0.clone();
     let select = move || {
         let selected = params
@@ -81,14 +81,14 @@ pub(super) async fn stream(
     let parts = stream::unfold(Some(export), move |export| {
         let context = context.clone();
         // A token that was revoked is in force no longer, here too.
-        let checked = asker.check(&context, row());
+        let checked = credentials.check(&context, row());
         async move {
             let mut export = export.filter(|export| !export.has_ended)?;
             if let Err(refusal) = checked {
                 export.end(|admitted| admitted.failed(refusal.code()));
                 return Some((Err(io::Error::other(worded(refusal).message)), None));
             }
-            let made = context.work.go_on(move || {
+            let made = context.capacity.go_on(move || {
                 let part = export.part();
                 (export, part)
             });
@@ -129,9 +129,9 @@ fn selected(
 
 /// Set once nobody waits any more.
 #[derive(Default)]
-struct Gone(Arc<AtomicBool>);
+struct CancelOnDrop(Arc<AtomicBool>);
 
-impl Drop for Gone {
+impl Drop for CancelOnDrop {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }

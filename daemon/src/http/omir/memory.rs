@@ -11,11 +11,11 @@ use hyper::header::{CONTENT_TYPE, ETAG, HeaderValue};
 use omir_core::reference::Ref;
 
 use super::super::Context;
-use super::super::answer::{Refused, content_type};
 use super::super::body::UnreadRequest;
 use super::super::caller::ask_who;
+use super::super::guarded_body::guarded;
 use super::super::negotiate::{self, Conditions};
-use super::super::taken::held;
+use super::super::refused::{Refused, content_type};
 use super::{admit_bare, answer_encoding, expect_none, most_bytes, query_parameters};
 use crate::engine::{
     Code, Effect, Encoding, Error, Precondition, Receipt, decode_stored, unanswered,
@@ -44,7 +44,7 @@ pub(in crate::http) async fn read(
 ) -> Result<Response, Refused> {
     let (parts, _) = request.into_parts();
     let caller = ask_who(&context, &GET, &parts, None)?;
-    let slot = context.work.slot().map_err(|error| {
+    let slot = context.capacity.slot().map_err(|error| {
         context.protocols.router.refuse(&caller, &GET, 0, error.code);
         Refused::from(error)
     })?;
@@ -98,9 +98,9 @@ async fn answered(
     if conditions.have(version) {
         return Ok((StatusCode::NOT_MODIFIED, [(ETAG, tag(version))]).into_response());
     }
-    let room = context.work.room_for_answer(bytes.len()).await?;
+    let room = context.capacity.room_for_answer(bytes.len()).await?;
     let headers = [(CONTENT_TYPE, content_type(encoding)), (ETAG, tag(version))];
-    Ok((headers, held(Body::from(bytes), Arc::new(room))).into_response())
+    Ok((headers, guarded(Body::from(bytes), Arc::new(room))).into_response())
 }
 
 pub(in crate::http) async fn store(
@@ -202,7 +202,7 @@ async fn put(
         });
     };
     if is_large {
-        context.work.go_on(work).await?
+        context.capacity.go_on(work).await?
     } else {
         work()
     }
@@ -219,7 +219,7 @@ fn stored(receipt: &Receipt, is_new: bool, encoding: Encoding) -> Response {
             status = StatusCode::CREATED;
         }
     }
-    let mut response = told(receipt, encoding);
+    let mut response = answer(receipt, encoding);
     *response.status_mut() = status;
     if let Some(etag) = etag {
         response.headers_mut().insert(ETAG, etag);
@@ -227,7 +227,7 @@ fn stored(receipt: &Receipt, is_new: bool, encoding: Encoding) -> Response {
     response
 }
 
-fn told(receipt: &Receipt, encoding: Encoding) -> Response {
+fn answer(receipt: &Receipt, encoding: Encoding) -> Response {
     let bytes = encoding.encode(&receipt.to_value());
     ([(CONTENT_TYPE, content_type(encoding))], bytes).into_response()
 }
@@ -276,7 +276,7 @@ pub(in crate::http) async fn forget(
         // Somebody else wrote or forgot it in between.
         return Err(Conditions::failed(None));
     }
-    Ok(told(&receipt, encoding))
+    Ok(answer(&receipt, encoding))
 }
 
 /// The `ETag` of a version.

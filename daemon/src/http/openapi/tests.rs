@@ -1,6 +1,6 @@
 use std::collections::BTreeSet;
 
-use super::super::answer::status;
+use super::super::refused::status;
 use super::statuses::ALL;
 use super::*;
 use crate::engine::Code;

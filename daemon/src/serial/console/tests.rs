@@ -1,5 +1,5 @@
 use super::*;
-use crate::serial::share::Share;
+use crate::serial::cpu_share::Share;
 use crate::serial::testing::Bench;
 
 fn console(bench: &Bench) -> Console {

@@ -106,11 +106,11 @@ fn serve_within(
     line
 }
 
-fn served(bench: &Bench, share: f64, is_stopping: Arc<AtomicBool>) -> Served {
+fn served(bench: &Bench, share: f64, is_stopping: Arc<AtomicBool>) -> ServedPort {
     let access = AccessPolicy { write: true, token: None };
     let path = PathBuf::from("simulated");
     let port = Port { path, baud: 115_200, access, share: Share::new(share) };
-    Served::new(Protocols::over(&bench.engine, "r2"), &port, is_stopping)
+    ServedPort::new(Protocols::over(&bench.engine, "r2"), &port, is_stopping)
 }
 
 /// Bytes of an initiator that opens a session and sends these messages, packed.
@@ -233,7 +233,7 @@ fn what_comes_in_is_read_within_the_share() {
 }
 
 /// One that was asked for what goes by use, so that the selection is kept, and told all of it.
-fn told(bench: &Bench) -> Served {
+fn told(bench: &Bench) -> ServedPort {
     let mut served = served(bench, 1.0, Arc::default());
     let filter = [("tier", "working")].into_iter().collect();
     let request = Request::Pull(Pull { filter, ..Pull::default() });

@@ -6,9 +6,9 @@ use crossbeam_channel::Sender;
 use omir_core::link::message::{Response, ResponseMessage};
 use omir_core::link::pack::pack;
 
-use crate::protocols::omir::link::Exchange;
-use crate::protocols::omir::{Unwanted, Work};
-use crate::serial::share::Turn;
+use crate::protocols::omir::link::ResponseSink;
+use crate::protocols::omir::{Cancelled, Pacer};
+use crate::serial::cpu_share::BudgetGuard;
 
 /// An answer as it goes over the line.
 pub(super) struct Message {
@@ -18,7 +18,7 @@ pub(super) struct Message {
     /// Nothing more is said to that request.
     pub(super) is_last: bool,
     /// The kept selection that ends with it, by its name.
-    pub(super) told: Option<String>,
+    pub(super) given_in_full: Option<String>,
 }
 
 /// A request on its own thread. When nobody takes its answers any more, it ends.
@@ -29,26 +29,30 @@ pub(super) struct Job {
     pub(super) deflate: bool,
     /// Nobody is left who wants to know, once it cannot be upgraded.
     pub(super) wanted: Weak<()>,
-    pub(super) share: Turn,
+    pub(super) share: BudgetGuard,
     pub(super) out: Sender<Message>,
 }
 
-impl Exchange for Job {
-    fn say(&mut self, answer: Response) -> Result<(), Unwanted> {
+impl ResponseSink for Job {
+    fn say(&mut self, answer: Response) -> Result<(), Cancelled> {
         self.say_end_of(None, answer)
     }
 
-    fn say_end_of(&mut self, told: Option<String>, answer: Response) -> Result<(), Unwanted> {
+    fn say_end_of(
+        &mut self,
+        given_in_full: Option<String>,
+        answer: Response,
+    ) -> Result<(), Cancelled> {
         let items =
             if let Response::Items { items, .. } = &answer { items.len() as u64 } else { 0 };
         let is_last = !matches!(answer, Response::Begin { .. } | Response::Items { .. });
         let message = ResponseMessage { id: self.id, response: answer }.encode();
         let bytes = if self.deflate { pack(message) } else { message };
-        self.out.send(Message { bytes, items, is_last, told }).map_err(|_| Unwanted)
+        self.out.send(Message { bytes, items, is_last, given_in_full }).map_err(|_| Cancelled)
     }
 }
 
-impl Work for Job {
+impl Pacer for Job {
     fn is_wanted(&self) -> bool {
         self.wanted.strong_count() > 0
     }

@@ -13,17 +13,17 @@ use std::sync::Arc;
 use omir_core::instant::Timestamp;
 use sha2::{Digest as _, Sha256};
 
-use super::held::Held;
 use super::info::{INFO, Info};
 use super::judge::{Judgement, judge};
 use super::offer::{Offer, Offered};
 use super::pins::Pins;
+use super::stored_segment::StoredSegment;
 use super::{Fault, Progress};
 use crate::digest::hex;
 use crate::disk::{self, Disk, Mode};
-use crate::files::Span;
+use crate::files::SeqRange;
 use crate::signature::Seal;
-use crate::{keys, segment, wal};
+use crate::{device_key, segment, wal};
 
 /// Bytes asked for at once: little enough that a slow radio answers in time.
 const PIECE: u64 = 256 << 10;
@@ -103,7 +103,7 @@ impl<E> From<io::Error> for TakeError<E> {
 
 /// Outcome of fetching a segment.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Taken {
+pub enum FetchOutcome {
     /// It is what was signed, and durably there.
     Sound,
     /// It is damaged on the robot itself; it is kept as it came if nothing better is there.
@@ -132,7 +132,7 @@ pub struct Folder {
     disk: Arc<dyn Disk>,
     pins: Pins,
     info: Option<Info>,
-    held: BTreeMap<u64, Held>,
+    held: BTreeMap<u64, StoredSegment>,
 }
 
 impl Folder {
@@ -202,7 +202,7 @@ impl Folder {
     /// [`BackupError::OtherHistory`]: what is signed is never overwritten.
     pub fn lacking<'o>(&self, offer: &'o Offer) -> Result<Vec<&'o Offered>, BackupError> {
         let is_trusted = |seal: &Seal| self.pins.accepts(&hex(&seal.public_key));
-        let sound: BTreeMap<u64, (Span, &Seal)> = self
+        let sound: BTreeMap<u64, (SeqRange, &Seal)> = self
             .held
             .values()
             .filter_map(|held| Some((held.segment, (held.span()?, held.seal.as_ref()?))))
@@ -221,7 +221,7 @@ impl Folder {
                     lacking.push(offered);
                     seal.is_none_or(|there| {
                         let span =
-                            Span { first_seq: offered.first_seq, last_seq: offered.last_seq };
+                            SeqRange { first_seq: offered.first_seq, last_seq: offered.last_seq };
                         sound.values().all(|here| follows((span, &there), *here))
                     })
                 }
@@ -241,7 +241,7 @@ impl Folder {
         &mut self,
         offered: &Offered,
         fetch: &mut dyn FnMut(u64, u64) -> Result<Vec<u8>, E>,
-    ) -> Result<Taken, TakeError<E>> {
+    ) -> Result<FetchOutcome, TakeError<E>> {
         let (path, number) = (segment::path(offered.segment), offered.segment);
         let temporary = format!("{path}.tmp");
         let file = self.disk.open(&temporary, Mode::Create)?;
@@ -265,7 +265,7 @@ impl Folder {
         if !is_signed && self.held.contains_key(&number) {
             // Neither is what was signed: nothing says that this one is better.
             self.disk.remove(&temporary)?;
-            return Ok(Taken::Damaged("it is damaged here and on the robot".to_owned()));
+            return Ok(FetchOutcome::Damaged("it is damaged here and on the robot".to_owned()));
         }
         if let Some(signature) = &offered.signature {
             disk::replace(&*self.disk, &segment::signature_path(number), signature.as_bytes())?;
@@ -274,10 +274,10 @@ impl Folder {
         }
         self.disk.rename(&temporary, &path)?;
         self.disk.sync_dir(segment::DIR)?;
-        let held = Held::look(&*self.disk, number)?;
+        let held = StoredSegment::look(&*self.disk, number)?;
         let taken = match &held.state {
-            Ok(_) => Taken::Sound,
-            Err(fault) => Taken::Damaged(fault.to_string()),
+            Ok(_) => FetchOutcome::Sound,
+            Err(fault) => FetchOutcome::Damaged(fault.to_string()),
         };
         self.held.insert(number, held);
         Ok(taken)
@@ -347,7 +347,7 @@ impl Folder {
 
 /// Returns true if a new segment can be of the history that `old` is of: it tells of other transactions, or
 /// `old` is in the run that it stands for. No history has two segments that overlap otherwise.
-fn follows((span, seal): (Span, &Seal), (old, old_seal): (Span, &Seal)) -> bool {
+fn follows((span, seal): (SeqRange, &Seal), (old, old_seal): (SeqRange, &Seal)) -> bool {
     if span.last_seq < old.first_seq || old.last_seq < span.first_seq {
         return true;
     }
@@ -361,13 +361,13 @@ fn follows((span, seal): (Span, &Seal), (old, old_seal): (Span, &Seal)) -> bool 
 fn refuse_others(disk: &dyn Disk) -> Result<(), BackupError> {
     let names = names(disk, "")?;
     let is_data = names.iter().any(|name| name == wal::DIR)
-        || self::names(disk, keys::DIR)?.iter().any(|name| name == "device.key");
+        || self::names(disk, device_key::DIR)?.iter().any(|name| name == "device.key");
     if is_data {
         let message = "it is the data folder of a daemon; a backup needs a folder of its own";
         return Err(BackupError::NotABackup(message.to_owned()));
     }
     let temporary = format!("{INFO}.tmp");
-    let ours = [segment::DIR, keys::DIR, "lock", INFO, temporary.as_str()];
+    let ours = [segment::DIR, device_key::DIR, "lock", INFO, temporary.as_str()];
     match names.iter().find(|name| !ours.contains(&name.as_str())) {
         Some(other) if !names.iter().any(|name| name == segment::DIR) => {
             let message = format!("it is no backup and not empty: {other} lies in it");
@@ -389,7 +389,7 @@ pub(super) fn names(disk: &dyn Disk, dir: &str) -> io::Result<Vec<String>> {
 pub(super) fn look_at_all(
     disk: &dyn Disk,
     progress: &mut dyn FnMut(Progress),
-) -> io::Result<BTreeMap<u64, Held>> {
+) -> io::Result<BTreeMap<u64, StoredSegment>> {
     let names = names(disk, segment::DIR)?;
     let numbers: Vec<u64> = names.iter().filter_map(|name| segment::number_of(name)).collect();
     let mut sizes = Vec::with_capacity(numbers.len());
@@ -399,7 +399,7 @@ pub(super) fn look_at_all(
     let (mut done, total) = (0, sizes.iter().sum());
     let mut held = BTreeMap::new();
     for (number, size) in numbers.into_iter().zip(sizes) {
-        held.insert(number, Held::look(disk, number)?);
+        held.insert(number, StoredSegment::look(disk, number)?);
         done += size;
         progress(Progress { done, total });
     }

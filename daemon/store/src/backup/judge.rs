@@ -3,8 +3,8 @@
 use std::cmp::Reverse;
 
 use super::Fault;
-use super::held::Held;
 use super::pins::Pins;
+use super::stored_segment::StoredSegment;
 use crate::digest::hex;
 use crate::segment;
 use crate::signature::chain_breaks;
@@ -36,7 +36,7 @@ impl Judgement {
 }
 
 /// Judges segments by the keys that are accepted.
-pub fn judge<'a>(held: impl IntoIterator<Item = &'a Held>, pins: &Pins) -> Judgement {
+pub fn judge<'a>(held: impl IntoIterator<Item = &'a StoredSegment>, pins: &Pins) -> Judgement {
     let mut judgement = Judgement::default();
     let mut sound = Vec::new();
     for held in held {
@@ -84,7 +84,7 @@ pub fn judge<'a>(held: impl IntoIterator<Item = &'a Held>, pins: &Pins) -> Judge
 mod tests {
     use super::*;
     use crate::digest::Digest;
-    use crate::files::Span;
+    use crate::files::SeqRange;
     use crate::signature::{Contents, DeviceKey, Seal};
 
     fn key() -> DeviceKey {
@@ -99,13 +99,13 @@ mod tests {
         Contents { bytes: 5, sha256, root: None }
     }
 
-    fn held(seal: Seal, first_seq: u64, last_seq: u64) -> Held {
-        let state = Ok(Span { first_seq, last_seq });
-        Held { segment: seal.segment, bytes: seal.contents.bytes, seal: Some(seal), state }
+    fn held(seal: Seal, first_seq: u64, last_seq: u64) -> StoredSegment {
+        let state = Ok(SeqRange { first_seq, last_seq });
+        StoredSegment { segment: seal.segment, bytes: seal.contents.bytes, seal: Some(seal), state }
     }
 
     /// Five segments of two transactions each.
-    fn history() -> Vec<Held> {
+    fn history() -> Vec<StoredSegment> {
         let mut previous = Digest::default();
         let seals = (1..=5u8).map(|n| {
             let seal = key().sign(u64::from(n), &contents([n; 32]), previous, None);
@@ -115,7 +115,7 @@ mod tests {
         seals.collect()
     }
 
-    fn compacted(run: &[Held], number: u64) -> Held {
+    fn compacted(run: &[StoredSegment], number: u64) -> StoredSegment {
         let (first, last) = (&run[0], &run[run.len() - 1]);
         let (from, to) = (first.seal.as_ref().unwrap(), last.seal.as_ref().unwrap());
         let digest = [u8::try_from(number).unwrap(); 32];

@@ -6,10 +6,10 @@ use omir_core::value::{Map, Value};
 
 use crate::digest::hex;
 use crate::disk::{self, Disk, DiskFile};
-use crate::files::Span;
+use crate::files::SeqRange;
 use crate::signature::Seal;
 use crate::values::int;
-use crate::{keys, segment};
+use crate::{device_key, segment};
 
 /// The list of all segments of a daemon.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,7 +49,7 @@ impl Offered {
     pub fn of(
         disk: &dyn Disk,
         segment: u64,
-        span: Span,
+        span: SeqRange,
         file: &dyn DiskFile,
     ) -> Result<Self, (String, io::Error)> {
         let path = segment::signature_path(segment);
@@ -59,7 +59,7 @@ impl Offered {
             Err(error) => return Err((path, error)),
         };
         let bytes = file.len().map_err(|error| (segment::path(segment), error))?;
-        let Span { first_seq, last_seq } = span;
+        let SeqRange { first_seq, last_seq } = span;
         Ok(Self { segment, bytes, first_seq, last_seq, signature })
     }
 
@@ -119,7 +119,7 @@ impl Offer {
         Some(Self {
             robot: text(value, "robot")?,
             program: text(value, "omird")?,
-            public_key: keys::public_keys(&text(value, "publicKey")?).next()?,
+            public_key: device_key::public_keys(&text(value, "publicKey")?).next()?,
             unsealed: text(value, "unsealed"),
             segments,
         })

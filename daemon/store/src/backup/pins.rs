@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 use std::io;
 
+use crate::device_key;
 use crate::disk::{self, Disk};
-use crate::keys;
 
 /// The public keys that are accepted, in hex.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub struct Pins {
 }
 
 impl Pins {
-    /// Reads the keys that a folder notes: `keys/device.pub` and [`keys::FORMER`].
+    /// Reads the keys that a folder notes: `keys/device.pub` and [`device_key::FORMER`].
     ///
     /// # Errors
     /// What the disk says.
@@ -28,25 +28,25 @@ impl Pins {
             Err(error) => Err(error),
         };
         Ok(Self {
-            current: keys::public_keys(&text(keys::PUBLIC)?).next(),
-            former: keys::public_keys(&text(keys::FORMER)?).collect(),
+            current: device_key::public_keys(&text(device_key::PUBLIC)?).next(),
+            former: device_key::public_keys(&text(device_key::FORMER)?).collect(),
         })
     }
 
     /// Notes them in a folder. Durable on return.
     pub(super) fn write(&self, disk: &dyn Disk) -> io::Result<()> {
-        disk.create_dir(keys::DIR)?;
+        disk.create_dir(device_key::DIR)?;
         let lines = |keys: &mut dyn Iterator<Item = &String>| {
             keys.map(|key| format!("{key}\n")).collect::<String>()
         };
         // The former ones first: a cut between the two may leave a key noted twice, but none out.
         if !self.former.is_empty() {
-            disk::replace(disk, keys::FORMER, lines(&mut self.former.iter()).as_bytes())?;
+            disk::replace(disk, device_key::FORMER, lines(&mut self.former.iter()).as_bytes())?;
         }
         if self.current.is_some() {
-            disk::replace(disk, keys::PUBLIC, lines(&mut self.current.iter()).as_bytes())?;
+            disk::replace(disk, device_key::PUBLIC, lines(&mut self.current.iter()).as_bytes())?;
         }
-        disk.sync_dir(keys::DIR)?;
+        disk.sync_dir(device_key::DIR)?;
         disk.sync_dir(".")
     }
 

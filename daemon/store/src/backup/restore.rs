@@ -4,21 +4,21 @@
 //! that folder gets its name, so that a restore that was cut short leaves nothing a daemon would take
 //! for its memory; nor does one start there with none. The secret key is not in a backup: the daemon makes itself one at its first start,
 //! and the chain of signatures goes on with it. Whose keys signed so far is noted in
-//! [`keys::FORMER`].
+//! [`device_key::FORMER`].
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
 
 use super::folder::{look_at_all, names};
-use super::held::Held;
 use super::info::{INFO, Info};
 use super::judge::{Judgement, judge};
 use super::pins::Pins;
+use super::stored_segment::StoredSegment;
 use super::{Fault, Progress};
 use crate::digest::digest;
 use crate::disk::{self, Disk, Mode};
-use crate::{keys, segment, wal};
+use crate::{device_key, segment, wal};
 
 /// The folder of the segments until all of them are there.
 pub(crate) const UNFINISHED: &str = "segments.restoring";
@@ -68,7 +68,7 @@ impl std::error::Error for RestoreError {}
 #[derive(Debug, Clone)]
 pub struct Verified {
     /// Its segments by number.
-    pub held: BTreeMap<u64, Held>,
+    pub held: BTreeMap<u64, StoredSegment>,
     /// The judgement on all of them.
     pub judgement: Judgement,
     /// Whose signatures count.
@@ -164,7 +164,10 @@ fn lacking(info: Option<&Info>, last_seq: u64) -> Option<Fault> {
 
 fn refuse_used(into: &dyn Disk) -> Result<(), RestoreError> {
     let found = names(into, "").map_err(RestoreError::Target)?;
-    match found.into_iter().find(|name| ![keys::DIR, UNFINISHED, "lock"].contains(&name.as_str())) {
+    match found
+        .into_iter()
+        .find(|name| ![device_key::DIR, UNFINISHED, "lock"].contains(&name.as_str()))
+    {
         Some(name) => Err(RestoreError::NotFresh { name }),
         None => Ok(()),
     }
@@ -173,7 +176,7 @@ fn refuse_used(into: &dyn Disk) -> Result<(), RestoreError> {
 fn copy(
     from: &dyn Disk,
     into: &dyn Disk,
-    held: &BTreeMap<u64, Held>,
+    held: &BTreeMap<u64, StoredSegment>,
     wanted: &[u64],
     progress: &mut dyn FnMut(Progress),
 ) -> Result<u64, RestoreError> {
@@ -189,10 +192,10 @@ fn copy(
         let bytes = match (disk::read(from, &path), held.get(&number)) {
             (Ok(bytes), _) => bytes,
             // Named as a fault already; what else there is comes without it.
-            (Err(_), Some(Held { state: Err(_), .. })) => continue,
+            (Err(_), Some(StoredSegment { state: Err(_), .. })) => continue,
             (Err(error), _) => return Err(RestoreError::Source(error)),
         };
-        if let Some(Held { seal: Some(seal), state: Ok(_), .. }) = held.get(&number)
+        if let Some(StoredSegment { seal: Some(seal), state: Ok(_), .. }) = held.get(&number)
             && seal.contents.sha256 != digest(&bytes)
         {
             let error = io::Error::other(format!("{path} changed while it was copied"));
@@ -203,7 +206,7 @@ fn copy(
                 (Ok(text), _) => Some(text),
                 (Err(error), _) if error.kind() == io::ErrorKind::NotFound => None,
                 // So it is with a signature.
-                (Err(_), Some(Held { seal: None, .. })) => None,
+                (Err(_), Some(StoredSegment { seal: None, .. })) => None,
                 (Err(error), _) => return Err(RestoreError::Source(error)),
             };
         if let Some(text) = signature {

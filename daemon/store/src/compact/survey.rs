@@ -1,8 +1,8 @@
 //! Traces of forgotten memories in a segment.
 
 use crate::index::Index;
-use crate::key::RefKey;
 use crate::locate::{BadSegment, bad};
+use crate::ref_key::RefKey;
 use crate::segment;
 use crate::sync::RwLock;
 

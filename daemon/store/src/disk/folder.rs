@@ -9,7 +9,7 @@ use std::sync::Arc;
 use rustix::fs::FallocateFlags;
 use rustix::io::Errno;
 
-use super::{Disk, DiskFile, Gone, Mode, Space};
+use super::{Disk, DiskFile, FolderGone, Mode, Space};
 
 /// Tells how often the folder came back, as [`Disk::mount_generation`].
 pub type MountGeneration = Arc<dyn Fn() -> io::Result<u64> + Send + Sync>;
@@ -72,7 +72,7 @@ impl Disk for Folder {
                     .open(&path)?;
                 // The card may have gone in between; then nothing is written to what was made.
                 if self.mount_generation()? != before {
-                    return Err(Gone("the data folder came back just now".to_owned()).into());
+                    return Err(FolderGone("the data folder came back just now".to_owned()).into());
                 }
                 file
             }

@@ -1,7 +1,7 @@
 //! From files to one history.
 //!
-//! Files become chapters. A chapter knows which transactions it covers, so what lacks between two
-//! chapters is a gap, and a segment whose manifest is lost belongs where its number and the gap say.
+//! Files become intervals. An interval knows which transactions it covers, so what lacks between two
+//! intervals is a gap, and a segment whose manifest is lost belongs where its number and the gap say.
 //! What several files hold (a log and the segment made from it) counts once.
 //!
 //! | module | the question it answers |
@@ -15,8 +15,8 @@
 mod order;
 mod reading;
 mod slots;
-mod testimony;
 mod verdicts;
+mod witnesses;
 
 use std::collections::HashSet;
 use std::io;
@@ -24,7 +24,7 @@ use std::io;
 use self::reading::scan_file;
 use super::estimate::{estimate_dates, estimate_versions};
 use super::finding::Finding;
-use super::history::{Chapter, History};
+use super::history::{History, HistoryInterval};
 use super::scan::Scan;
 use super::{FileKind, Progress, Source, Store};
 use crate::disk;
@@ -53,7 +53,7 @@ pub(super) fn read(
     if store.is_folder {
         assembly.hear_witnesses(store);
     }
-    estimate_versions(store, &assembly.scans, &mut assembly.chapters);
+    estimate_versions(store, &assembly.scans, &mut assembly.intervals);
     Ok(assembly.finish())
 }
 
@@ -69,7 +69,7 @@ struct Assembly {
     scans: Vec<Scan>,
     is_whole_store: bool,
     now: i64,
-    chapters: Vec<Chapter>,
+    intervals: Vec<HistoryInterval>,
     findings: Vec<Finding>,
     /// Logs without transactions, ready to be written on.
     empty: HashSet<usize>,
@@ -83,7 +83,7 @@ impl Assembly {
             scans,
             is_whole_store: store.is_folder,
             now: store.now.as_micros(),
-            chapters: Vec::new(),
+            intervals: Vec::new(),
             findings: Vec::new(),
             empty: HashSet::new(),
             doubtful: HashSet::new(),
@@ -110,7 +110,7 @@ impl Assembly {
             self.attach(index, first, last);
         }
         self.note_missing_segments();
-        estimate_dates(&mut self.chapters, &self.scans, self.now);
+        estimate_dates(&mut self.intervals, &self.scans, self.now);
     }
 
     fn segment_number(&self, index: usize) -> Option<u64> {

@@ -12,8 +12,8 @@ use omir_core::value::{Map, Value};
 use super::Store;
 use super::history::{Act, History, Position, Row, State, Version};
 use crate::disk::DiskFile;
-use crate::key::RefKey;
-use crate::tombstone::By;
+use crate::ref_key::RefKey;
+use crate::tombstone::DeletionOrigin;
 use crate::{PRODUCER, segment};
 
 /// Why there is nothing to show.
@@ -31,7 +31,7 @@ pub enum CatError {
         /// The last version before.
         last: u64,
         /// The origin of the deletion.
-        by: By,
+        by: DeletionOrigin,
     },
     /// It has no such version, but these.
     NoVersion {
@@ -170,8 +170,8 @@ impl History {
             resources.push(reader.wanted(place)?);
         }
         let mut present: HashSet<Ref> = resources.iter().map(Resource::reference).collect();
-        let chapters = self.chapters.iter().filter(|chapter| chapter.file == file);
-        for (target, place) in chapters.flat_map(|chapter| &chapter.copies) {
+        let intervals = self.intervals.iter().filter(|interval| interval.file == file);
+        for (target, place) in intervals.flat_map(|interval| &interval.copies) {
             if file.is_some() && present.insert(target.clone()) {
                 resources.push(reader.wanted(place)?);
             }
@@ -208,8 +208,8 @@ impl History {
     /// The newest live versions, of everything or of one file, in the order they were recorded.
     fn selected(&self, file: Option<usize>) -> Vec<&Position> {
         let mut live: HashMap<RefKey, &Version> = HashMap::new();
-        let chapters = self.chapters.iter().filter(|c| file.is_none() || c.file == file);
-        for event in chapters.flat_map(|chapter| &chapter.events) {
+        let intervals = self.intervals.iter().filter(|c| file.is_none() || c.file == file);
+        for event in intervals.flat_map(|interval| &interval.events) {
             match &event.act {
                 Act::Put(version) => {
                     live.insert(RefKey::of(&version.target), version);

@@ -10,7 +10,7 @@ use super::{FileKind, Progress, SET_ASIDE, Source, Store, assembly};
 use crate::backup::{INFO, Info};
 use crate::digest::{Digest, hex};
 use crate::signature::{Contents, DeviceKey, Seal};
-use crate::{keys, segment, wal, witness};
+use crate::{device_key, segment, wal, witness};
 
 /// The outcome of a check.
 #[derive(Debug, Clone)]
@@ -80,12 +80,12 @@ fn backup_of(store: &Store) -> Option<Finding> {
 /// That the folder was restored, and no daemon has had it yet: it has no secret key and no log.
 fn restored(store: &Store) -> Option<Finding> {
     let has = |path: &str| store.root.join(path).exists();
-    if !has(keys::FORMER) || has("keys/device.key") || has(wal::DIR) {
+    if !has(device_key::FORMER) || has("keys/device.key") || has(wal::DIR) {
         return None;
     }
     let message = "restored from a backup and not started yet; the first start makes a device key and \
                    goes on with the chain of signatures";
-    Some(Finding::new(Kind::Restored, keys::FORMER, message))
+    Some(Finding::new(Kind::Restored, device_key::FORMER, message))
 }
 
 /// The public half of the device key as the folder states it.
@@ -96,10 +96,10 @@ fn public_key(store: &Store) -> Option<String> {
 
 fn check_signatures(store: &Store, history: &History, findings: &mut Vec<Finding>) {
     let public = store.is_folder.then(|| public_key(store)).flatten();
-    let former = fs::read(store.root.join(keys::FORMER)).unwrap_or_default();
+    let former = fs::read(store.root.join(device_key::FORMER)).unwrap_or_default();
     let former = String::from_utf8_lossy(&former);
     let former: HashSet<String> = match store.is_folder {
-        true => keys::public_keys(&former).collect(),
+        true => device_key::public_keys(&former).collect(),
         false => HashSet::new(),
     };
     let mut segments: Vec<(u64, &FileRow)> = history
@@ -228,7 +228,7 @@ fn judge(
 fn check_key(store: &Store, findings: &mut Vec<Finding>) {
     const PATH: &str = "keys/device.key";
     let mut add = |kind, message: String| findings.push(Finding::new(kind, PATH, message));
-    match keys::secret_of(&store.root) {
+    match device_key::secret_of(&store.root) {
         Ok(secret) => {
             let own = DeviceKey::from_secret(secret).public_hex();
             match public_key(store) {

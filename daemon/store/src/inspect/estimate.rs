@@ -9,9 +9,9 @@ use sha2::{Digest as _, Sha256};
 
 use super::Store;
 use super::cat::Reader;
-use super::history::{Act, Chapter, Event, Position, Version};
+use super::history::{Act, Event, HistoryInterval, Position, Version};
 use super::scan::{FoundVersion, Scan};
-use crate::key::RefKey;
+use crate::ref_key::RefKey;
 use crate::segment::salvage::stated_version;
 use crate::version::Stamp;
 
@@ -22,26 +22,26 @@ pub(super) const UNDATED: i64 = i64::MIN;
 
 /// Gives what nothing vouches for the most likely time: what its stamp says, else when it says it was
 /// created, but between what was recorded before and after it, and not in the future.
-pub(super) fn estimate_dates(chapters: &mut [Chapter], scans: &[Scan], now: i64) {
+pub(super) fn estimate_dates(intervals: &mut [HistoryInterval], scans: &[Scan], now: i64) {
     let mut after = now;
-    for index in (0..chapters.len()).rev() {
-        let before = index.checked_sub(1).map_or(0, |before| chapters[before].last_recorded);
-        let chapter = &mut chapters[index];
-        let known = chapter.events.iter().find_map(|event| match &event.act {
+    for index in (0..intervals.len()).rev() {
+        let before = index.checked_sub(1).map_or(0, |before| intervals[before].last_recorded);
+        let interval = &mut intervals[index];
+        let known = interval.events.iter().find_map(|event| match &event.act {
             Act::Put(version) if version.is_exact => Some(version.stamp.recorded),
             _ => None,
         });
-        let is_vague = chapter.events.iter().any(Event::is_vague);
-        let limit = if chapter.last_recorded > before { chapter.last_recorded } else { after };
+        let is_vague = interval.events.iter().any(Event::is_vague);
+        let limit = if interval.last_recorded > before { interval.last_recorded } else { after };
         let likely = |recorded: i64| recorded.min(limit).max(before);
-        let found: HashMap<u64, &FoundVersion> = chapter
+        let found: HashMap<u64, &FoundVersion> = interval
             .file
             .map_or(&[][..], |file| &scans[file].versions)
             .iter()
             .map(|found| (found.range.start, found))
             .collect();
-        let mut latest = chapter.last_recorded;
-        for event in &mut chapter.events {
+        let mut latest = interval.last_recorded;
+        for event in &mut interval.events {
             let stamp = match &mut event.act {
                 Act::Put(version) if !version.is_exact => {
                     let own = found.get(&version.position.range.start);
@@ -59,22 +59,22 @@ pub(super) fn estimate_dates(chapters: &mut [Chapter], scans: &[Scan], now: i64)
             stamp.recorded = likely(stamp.recorded);
             latest = latest.max(stamp.recorded);
         }
-        chapter.last_recorded = latest;
+        interval.last_recorded = latest;
         after = known.unwrap_or(after).min(after);
     }
 }
 
 /// Brings in what only copies still tell of, drops what is known twice, and counts versions that do
 /// not say their own.
-pub(super) fn estimate_versions(store: &Store, scans: &[Scan], chapters: &mut [Chapter]) {
-    let first_lossy = chapters.iter().position(|chapter| chapter.is_lossy);
-    let has_vague = chapters.iter().any(|chapter| chapter.events.iter().any(Event::is_vague));
+pub(super) fn estimate_versions(store: &Store, scans: &[Scan], intervals: &mut [HistoryInterval]) {
+    let first_lossy = intervals.iter().position(|interval| interval.is_lossy);
+    let has_vague = intervals.iter().any(|interval| interval.events.iter().any(Event::is_vague));
     if first_lossy.is_some() || has_vague {
         let paths: Vec<String> = scans.iter().map(|scan| scan.source.path.clone()).collect();
-        compare(&mut Reader::over(store, paths), chapters, first_lossy);
+        compare(&mut Reader::over(store, paths), intervals, first_lossy);
     }
     let mut versions: HashMap<RefKey, u64> = HashMap::new();
-    let events = chapters.iter_mut().flat_map(|chapter| &mut chapter.events);
+    let events = intervals.iter_mut().flat_map(|interval| &mut interval.events);
     for event in events {
         match &mut event.act {
             Act::Put(version) => {
@@ -92,20 +92,20 @@ pub(super) fn estimate_versions(store: &Store, scans: &[Scan], chapters: &mut [C
     }
 }
 
-fn compare(reader: &mut Reader<'_>, chapters: &mut [Chapter], first_lossy: Option<usize>) {
+fn compare(reader: &mut Reader<'_>, intervals: &mut [HistoryInterval], first_lossy: Option<usize>) {
     let mut known: HashSet<(Ref, [u8; 32])> = HashSet::new();
     let mut suspects: HashSet<Ref> = HashSet::new();
-    for (index, chapter) in chapters.iter().enumerate() {
-        let vague = chapter.events.iter().filter_map(|event| match &event.act {
+    for (index, interval) in intervals.iter().enumerate() {
+        let vague = interval.events.iter().filter_map(|event| match &event.act {
             Act::Put(version) if !version.is_exact => Some(version.target.clone()),
             _ => None,
         });
         suspects.extend(vague);
         if first_lossy.is_some_and(|lossy| lossy < index) {
-            suspects.extend(chapter.copies.iter().map(|(target, _)| target.clone()));
+            suspects.extend(interval.copies.iter().map(|(target, _)| target.clone()));
         }
     }
-    for event in chapters.iter().flat_map(|chapter| &chapter.events) {
+    for event in intervals.iter().flat_map(|interval| &interval.events) {
         if let Act::Put(version) = &event.act
             && version.is_exact
             && suspects.contains(&version.target)
@@ -115,44 +115,44 @@ fn compare(reader: &mut Reader<'_>, chapters: &mut [Chapter], first_lossy: Optio
         }
     }
     let mut last_lossy = None;
-    for index in 0..chapters.len() {
-        let chapter = &mut chapters[index];
-        chapter.events.retain(|event| match &event.act {
+    for index in 0..intervals.len() {
+        let interval = &mut intervals[index];
+        interval.events.retain(|event| match &event.act {
             Act::Put(version) if !version.is_exact => reader
                 .resource(&version.position)
                 .is_ok_and(|resource| known.insert(fingerprint(resource))),
             _ => true,
         });
         if let Some(lossy) = last_lossy {
-            let copies = std::mem::take(&mut chapters[index].copies);
+            let copies = std::mem::take(&mut intervals[index].copies);
             for (target, place) in &copies {
                 let Ok(resource) = reader.resource(place) else { continue };
                 let stated = stated_version(&resource);
                 if known.insert(fingerprint(resource)) {
                     let version = stated.unwrap_or(UNKNOWN);
-                    insert_copy(&mut chapters[lossy], target, place, version);
+                    insert_copy(&mut intervals[lossy], target, place, version);
                 }
             }
-            chapters[index].copies = copies;
+            intervals[index].copies = copies;
         }
-        if chapters[index].is_lossy {
+        if intervals[index].is_lossy {
             last_lossy = Some(index);
         }
     }
 }
 
 /// Puts a version that only a later copy tells of at the end of where it must have been lost.
-fn insert_copy(chapter: &mut Chapter, target: &Ref, place: &Position, version: u64) {
-    let last = chapter.events.iter().filter(|event| event.seq == chapter.last);
+fn insert_copy(interval: &mut HistoryInterval, target: &Ref, place: &Position, version: u64) {
+    let last = interval.events.iter().filter(|event| event.seq == interval.last);
     // Access states stand behind everything.
     let ordinal = last.map(|event| event.ordinal).filter(|&o| o < u32::MAX).max();
     let ordinal = ordinal.map_or(0, |ordinal| ordinal.saturating_add(1));
-    let (seq, recorded) = (chapter.last, chapter.last_recorded);
+    let (seq, recorded) = (interval.last, interval.last_recorded);
     let stamp = Stamp { seq, ordinal, version, recorded };
     let version =
         Version { target: target.clone(), stamp, is_exact: false, position: place.clone() };
-    chapter.events.push(Event { seq, ordinal, act: Act::Put(version) });
-    chapter.events.sort_by_key(|event| (event.seq, event.ordinal));
+    interval.events.push(Event { seq, ordinal, act: Act::Put(version) });
+    interval.events.sort_by_key(|event| (event.seq, event.ordinal));
 }
 
 /// The common part of two resources of which one is a copy of the other.

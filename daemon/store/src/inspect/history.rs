@@ -8,10 +8,10 @@ use omir_core::reference::Ref;
 use super::Source;
 use super::finding::Finding;
 use crate::digest::Digest;
-use crate::key::RefKey;
 use crate::mark::Mark;
+use crate::ref_key::RefKey;
 use crate::signature::Seal;
-use crate::tombstone::{By, Ending, Tombstone};
+use crate::tombstone::{DeletionOrigin, EndCause, Tombstone};
 use crate::transaction::Touch;
 use crate::version::Stamp;
 
@@ -68,7 +68,7 @@ impl Event {
 
 /// A stretch of the history: what one file holds, or what lacks between two.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Chapter {
+pub struct HistoryInterval {
     /// Position of its file in [`History::files`]; none for a gap.
     pub file: Option<usize>,
     /// First transaction.
@@ -130,7 +130,7 @@ pub enum State {
         /// The version the tombstone took.
         version: u64,
         /// The origin of the deletion.
-        by: By,
+        by: DeletionOrigin,
     },
 }
 
@@ -148,8 +148,8 @@ pub struct Row<'a> {
 pub struct History {
     /// Its segments and logs, by number.
     pub files: Vec<FileRow>,
-    /// Its chapters, in order.
-    pub chapters: Vec<Chapter>,
+    /// Its intervals, in order.
+    pub intervals: Vec<HistoryInterval>,
     /// Findings while reading.
     pub findings: Vec<Finding>,
 }
@@ -159,7 +159,7 @@ impl History {
     pub fn rows(&self) -> Vec<Row<'_>> {
         let mut rows: Vec<Row<'_>> = Vec::new();
         let mut heads: HashMap<RefKey, usize> = HashMap::new();
-        for event in self.chapters.iter().flat_map(|chapter| &chapter.events) {
+        for event in self.intervals.iter().flat_map(|interval| &interval.events) {
             match &event.act {
                 Act::Put(version) => {
                     if let Some(old) = heads.insert(RefKey::of(&version.target), rows.len()) {
@@ -171,8 +171,8 @@ impl History {
                     let (at, version) = (tombstone.stamp.recorded, tombstone.stamp.version);
                     if let Some(old) = heads.remove(&tombstone.key()) {
                         rows[old].state = match tombstone.ending {
-                            Ending::Forgotten(by) => State::Forgotten { at, version, by },
-                            Ending::Dropped => State::Superseded,
+                            EndCause::Forgotten(by) => State::Forgotten { at, version, by },
+                            EndCause::Dropped => State::Superseded,
                         };
                     }
                 }
@@ -184,13 +184,13 @@ impl History {
 
     /// The last transaction.
     pub fn last_seq(&self) -> u64 {
-        self.chapters.iter().map(|chapter| chapter.last).max().unwrap_or(0)
+        self.intervals.iter().map(|interval| interval.last).max().unwrap_or(0)
     }
 
-    /// The versions, tombstones and access states in all chapters.
+    /// The versions, tombstones and access states in all intervals.
     pub fn counts(&self) -> (u64, u64, u64) {
         let mut counts = (0, 0, 0);
-        for event in self.chapters.iter().flat_map(|chapter| &chapter.events) {
+        for event in self.intervals.iter().flat_map(|interval| &interval.events) {
             match event.act {
                 Act::Put(_) => counts.0 += 1,
                 Act::Forget(ref tombstone) => counts.1 += u64::from(tombstone.is_forgotten()),

@@ -1,6 +1,6 @@
 //! Everything that can be read, as a sound folder: sealed, signed, and served as before.
 //!
-//! Each chapter of the history becomes one segment. A segment that is sound and keeps its number
+//! Each interval of the history becomes one segment. A segment that is sound and keeps its number
 //! is copied byte for byte; all others go through the same [`Draft`] the daemon seals with. Where
 //! transactions lack, an empty segment holds their numbers, so that the new folder has no gap.
 
@@ -16,19 +16,19 @@ use omir_core::reference::Ref;
 
 use super::cat::Reader;
 use super::finding::{Finding, Verdict};
-use super::history::{Act, Chapter, History, Position};
+use super::history::{Act, History, HistoryInterval, Position};
 use super::{FileKind, Progress, Store, check};
 use crate::digest::Digest;
 use crate::disk::{self, Disk, Folder};
-use crate::draw::Names;
-use crate::key::RefKey;
+use crate::index_schema::Names;
 use crate::lock::Lock;
 use crate::log::Log;
-use crate::segment::{self, Draft, Earlier};
+use crate::ref_key::RefKey;
+use crate::segment::{self, Draft, EarlierResource};
 use crate::signature::DeviceKey;
-use crate::tombstone::{Ending, Tombstone};
+use crate::tombstone::{EndCause, Tombstone};
 use crate::version::Stamp;
-use crate::{healing, keys, wal, witness};
+use crate::{device_key, healing, wal, witness};
 
 /// Why a repair ended early. What it wrote so far is of no use and may be deleted.
 #[derive(Debug)]
@@ -163,9 +163,9 @@ pub fn repair(
     let make = |dir: &str| writer.disk.create_dir(dir);
     make(segment::DIR).and_then(|()| make(wal::DIR)).map_err(failed)?;
     let mut written = 0;
-    for chapter in &history.chapters {
-        writer.write(chapter).map_err(failed)?;
-        written += chapter.file.map_or(0, |file| history.files[file].bytes);
+    for interval in &history.intervals {
+        writer.write(interval).map_err(failed)?;
+        written += interval.file.map_or(0, |file| history.files[file].bytes);
         progress(Progress { done: total + written.min(total), total: 2 * total });
     }
     writer.begin_log().map_err(failed)?;
@@ -173,7 +173,7 @@ pub fn repair(
     progress(Progress { done: 2 * total, total: 2 * total });
 
     let (versions, tombstones, touches) = history.counts();
-    let events = history.chapters.iter().flat_map(|chapter| &chapter.events);
+    let events = history.intervals.iter().flat_map(|interval| &interval.events);
     let approximate = events.filter_map(|event| match &event.act {
         Act::Put(v) if !v.is_exact => Some((v.target.clone(), v.stamp.version)),
         _ => None,
@@ -228,14 +228,14 @@ fn take_key(
     into: &Path,
     random: impl FnOnce() -> [u8; 32],
 ) -> io::Result<(DeviceKey, KeyOrigin)> {
-    match keys::secret_of(&store.root) {
-        Ok(secret) => Ok((keys::device_key(into, || secret)?, KeyOrigin::Kept)),
+    match device_key::secret_of(&store.root) {
+        Ok(secret) => Ok((device_key(into, || secret)?, KeyOrigin::Kept)),
         Err(error) => {
             let reason = match error.kind() {
                 io::ErrorKind::NotFound => "the old folder has none".to_owned(),
                 _ => error.to_string(),
             };
-            Ok((keys::device_key(into, random)?, KeyOrigin::New { reason }))
+            Ok((device_key(into, random)?, KeyOrigin::New { reason }))
         }
     }
 }
@@ -270,14 +270,14 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    fn write(&mut self, chapter: &Chapter) -> io::Result<()> {
+    fn write(&mut self, interval: &HistoryInterval) -> io::Result<()> {
         let number = self.segments + 1;
-        self.boots = self.boots.max(chapter.boots);
-        let (sealed, is_copy) = match self.unchanged(chapter, number)? {
+        self.boots = self.boots.max(interval.boots);
+        let (sealed, is_copy) = match self.unchanged(interval, number)? {
             Some(bytes) => (bytes, true),
-            None => (self.seal(chapter, number)?, false),
+            None => (self.seal(interval, number)?, false),
         };
-        for event in &chapter.events {
+        for event in &interval.events {
             match &event.act {
                 Act::Put(version) => {
                     self.live.insert(RefKey::of(&version.target), version.position.clone());
@@ -305,15 +305,17 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// The bytes of a chapter's file, if they can stay as they are.
-    fn unchanged(&self, chapter: &Chapter, number: u64) -> io::Result<Option<Vec<u8>>> {
-        let Some(row) = chapter.file.map(|file| &self.history.files[file]) else { return Ok(None) };
-        let puts = chapter.events.iter().filter(|event| matches!(event.act, Act::Put(_)));
+    /// The bytes of an interval's file, if they can stay as they are.
+    fn unchanged(&self, interval: &HistoryInterval, number: u64) -> io::Result<Option<Vec<u8>>> {
+        let Some(row) = interval.file.map(|file| &self.history.files[file]) else {
+            return Ok(None);
+        };
+        let puts = interval.events.iter().filter(|event| matches!(event.act, Act::Put(_)));
         // What a compacted one replaces would be other segments in the new folder.
         let is_sound = row.is_clean
             && row.replaces.is_empty()
             && row.source.kind == FileKind::Segment(number)
-            && chapter.first == self.next_seq
+            && interval.first == self.next_seq
             && puts.count() as u64 == row.versions;
         if !is_sound {
             return Ok(None);
@@ -326,13 +328,14 @@ impl Writer<'_> {
         Ok(is_same.then_some(bytes))
     }
 
-    /// A chapter as a new segment.
-    fn seal(&mut self, chapter: &Chapter, number: u64) -> io::Result<Vec<u8>> {
+    /// An interval as a new segment.
+    fn seal(&mut self, interval: &HistoryInterval, number: u64) -> io::Result<Vec<u8>> {
         // Numbers of transactions that were given out twice, around a file that was set aside.
-        let renumbered = |seq: u64| seq.saturating_sub(chapter.first).saturating_add(self.next_seq);
-        let mut draft = Draft::new(number, chapter.log, self.boots);
-        draft.cover(self.next_seq, chapter.last_recorded);
-        for event in &chapter.events {
+        let renumbered =
+            |seq: u64| seq.saturating_sub(interval.first).saturating_add(self.next_seq);
+        let mut draft = Draft::new(number, interval.log, self.boots);
+        draft.cover(self.next_seq, interval.last_recorded);
+        for event in &interval.events {
             let seq = renumbered(event.seq);
             match &event.act {
                 Act::Put(version) => {
@@ -342,7 +345,7 @@ impl Writer<'_> {
                 Act::Forget(tombstone) => {
                     let stamp = Stamp { seq, ..tombstone.stamp };
                     match (tombstone.name().map(str::parse::<Ref>), tombstone.ending) {
-                        (Some(Ok(target)), Ending::Forgotten(by)) => {
+                        (Some(Ok(target)), EndCause::Forgotten(by)) => {
                             draft.forget(stamp, target, by);
                         }
                         (Some(Err(_)), _) => {}
@@ -352,11 +355,12 @@ impl Writer<'_> {
                 Act::Touch(touch) => draft.touch(touch.clone()),
             }
         }
-        if let Some(mark) = &chapter.mark {
+        if let Some(mark) = &interval.mark {
             draft.mark(mark);
         }
-        draft.cover(renumbered(chapter.last), chapter.last_recorded);
-        let copies: HashMap<&Ref, &Position> = chapter.copies.iter().map(|(t, p)| (t, p)).collect();
+        draft.cover(renumbered(interval.last), interval.last_recorded);
+        let copies: HashMap<&Ref, &Position> =
+            interval.copies.iter().map(|(t, p)| (t, p)).collect();
         let (live, reader) = (&self.live, RefCell::new(&mut self.reader));
         let earlier = |target: &Ref| match copies
             .get(target)
@@ -364,10 +368,10 @@ impl Writer<'_> {
             .or_else(|| live.get(&RefKey::of(target)))
         {
             Some(place) => match reader.borrow_mut().resource(place) {
-                Ok(resource) => Earlier::Live(Box::new(resource)),
-                Err(_) => Earlier::OutOfReach,
+                Ok(resource) => EarlierResource::Live(Box::new(resource)),
+                Err(_) => EarlierResource::OutOfReach,
             },
-            None => Earlier::Gone,
+            None => EarlierResource::Gone,
         };
         Ok(draft.build(self.now, earlier))
     }
@@ -378,7 +382,7 @@ impl Writer<'_> {
             FileKind::Log(number) => Some(number),
             FileKind::Segment(_) => None,
         });
-        let sealed = self.history.chapters.iter().map(|chapter| chapter.log);
+        let sealed = self.history.intervals.iter().map(|interval| interval.log);
         let last = logs.chain(sealed).max().unwrap_or(0);
         let number = last.checked_add(1).filter(|&number| number <= u64::from(u32::MAX));
         Log::create(&self.disk, number.unwrap_or(1), self.next_seq)?;

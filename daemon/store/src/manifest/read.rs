@@ -7,10 +7,10 @@ use omir_core::decode::Limits;
 use omir_core::value::Value;
 
 use super::{FORMAT, FoundManifest, Manifest, URL};
-use crate::key::RefKey;
 use crate::locate;
 use crate::mark::Mark;
-use crate::tombstone::{By, Ending, Target, Tombstone};
+use crate::ref_key::RefKey;
+use crate::tombstone::{DeletionOrigin, EndCause, Target, Tombstone};
 use crate::transaction::{MAX_SEQ, Touch};
 use crate::version::Stamp;
 
@@ -138,10 +138,10 @@ pub(crate) fn tombstone_of(item: &Value) -> Option<Tombstone> {
     let is_set = |name: &str| item.get(name).and_then(Value::as_bool) == Some(true);
     // What says of no rule that we know was forgotten by someone: nothing is kept longer for it.
     let ending = match text("into").and_then(RefKey::from_hex) {
-        _ if is_set("dropped") => Ending::Dropped,
-        Some(into) => Ending::Forgotten(By::Merging(into)),
-        None if is_set("rule") => Ending::Forgotten(By::Rule),
-        None => Ending::Forgotten(By::User),
+        _ if is_set("dropped") => EndCause::Dropped,
+        Some(into) => EndCause::Forgotten(DeletionOrigin::Merging(into)),
+        None if is_set("rule") => EndCause::Forgotten(DeletionOrigin::Rule),
+        None => EndCause::Forgotten(DeletionOrigin::User),
     };
     Some(Tombstone { target, stamp: stamp_of(item)?, ending })
 }

@@ -6,7 +6,7 @@ use omir_core::value::{Map, Value};
 
 use super::{FORMAT, Manifest, Older, URL, id};
 use crate::PRODUCER;
-use crate::tombstone::{By, Ending, Target};
+use crate::tombstone::{DeletionOrigin, EndCause, Target};
 use crate::transaction::Touch;
 use crate::values::int;
 use crate::version::Stamp;
@@ -107,10 +107,12 @@ impl Manifest {
                 Target::Key(key) => map.insert("key", key.to_hex()),
             };
             match tombstone.ending {
-                Ending::Dropped => map.insert("dropped", Value::Bool(true)),
-                Ending::Forgotten(By::Rule) => map.insert("rule", Value::Bool(true)),
-                Ending::Forgotten(By::Merging(into)) => map.insert("into", into.to_hex()),
-                Ending::Forgotten(By::User) => None,
+                EndCause::Dropped => map.insert("dropped", Value::Bool(true)),
+                EndCause::Forgotten(DeletionOrigin::Rule) => map.insert("rule", Value::Bool(true)),
+                EndCause::Forgotten(DeletionOrigin::Merging(into)) => {
+                    map.insert("into", into.to_hex())
+                }
+                EndCause::Forgotten(DeletionOrigin::User) => None,
             };
             Value::Object(map)
         });

@@ -11,18 +11,18 @@ use omir_core::reference::Ref;
 
 use super::{Recovery, ahead, borne, read};
 use crate::disk::{self, Mode};
-use crate::draw::Draw;
 use crate::index::Index;
-use crate::key::RefKey;
+use crate::index_schema::IndexSchema;
 use crate::locate::BadSegment;
 use crate::log::Unsealed;
 use crate::mark::Mark;
+use crate::ref_key::RefKey;
 use crate::segment::{self, salvage};
-use crate::tombstone::By;
+use crate::tombstone::DeletionOrigin;
 use crate::transaction::{Op, Touch, Transaction, Unreadable};
 use crate::version::{FileId, Location, Stamp};
 use crate::wal;
-use crate::witness::{self, Fact, Testimony};
+use crate::witness::{self, Fact, WitnessContents};
 
 /// How many numbers a log may have given out of which nothing can be read.
 const RESERVED: u64 = 1 << 24;
@@ -38,7 +38,7 @@ pub(super) struct ReplayedLog {
 }
 
 /// The effects of a transaction on the catalog.
-struct Step<D: Draw> {
+struct Step<D: IndexSchema> {
     /// The end of its frame.
     end: u64,
     seq: u64,
@@ -46,7 +46,7 @@ struct Step<D: Draw> {
     effects: Vec<Effect<D>>,
 }
 
-impl<D: Draw> Step<D> {
+impl<D: IndexSchema> Step<D> {
     /// The time that what cannot be undone went by, if it says so.
     fn certain(&self) -> Option<Timestamp> {
         let certain = self.effects.iter().find_map(|effect| match effect {
@@ -58,11 +58,11 @@ impl<D: Draw> Step<D> {
 }
 
 /// Facts and terms that the index draws from a version.
-type Drawn<D> = Box<(<D as Draw>::Facts, <D as Draw>::Terms)>;
+type ExtractedFacts<D> = Box<(<D as IndexSchema>::Facts, <D as IndexSchema>::Terms)>;
 
-enum Effect<D: Draw> {
-    Put { version: u64, location: Location, drawn: Result<Drawn<D>, BadSegment> },
-    Forget { target: Ref, version: u64, by: By },
+enum Effect<D: IndexSchema> {
+    Put { version: u64, location: Location, drawn: Result<ExtractedFacts<D>, BadSegment> },
+    Forget { target: Ref, version: u64, by: DeletionOrigin },
     Touch(Touch),
     Boot(u64),
     Mark(Mark),
@@ -73,7 +73,7 @@ impl<I: Index> Recovery<'_, I> {
     pub(super) fn replay_logs(&mut self, numbers: &[u64]) -> io::Result<Vec<ReplayedLog>> {
         let mut contents = Vec::new();
         let mut unreadable: HashMap<u64, u64> = HashMap::new();
-        let testimonies: HashMap<u64, Testimony> =
+        let testimonies: HashMap<u64, WitnessContents> =
             numbers.iter().map(|&number| (number, witness::load(self.disk, number))).collect();
         for &number in numbers {
             let path = wal::path(number);
@@ -181,7 +181,7 @@ impl<I: Index> Recovery<'_, I> {
         number: u64,
         bytes: &[u8],
         limit: u64,
-        testimony: &Testimony,
+        testimony: &WitnessContents,
     ) -> io::Result<Option<ReplayedLog>> {
         let path = wal::path(number);
         // What the witness calls durable and is not there has rotted: no torn write explains it.
@@ -382,7 +382,7 @@ fn batches<'f, 'b>(frames: &'f [wal::Frame<'b>]) -> Vec<&'f [wal::Frame<'b>]> {
 }
 
 /// Reads a frame of log `number`, and draws what the index needs of it, if it is a wanted one.
-fn decode<D: Draw>(
+fn decode<D: IndexSchema>(
     number: u64,
     frame: &wal::Frame<'_>,
     is_wanted: impl Fn(u64) -> bool,

@@ -13,13 +13,13 @@ use parking_lot::RwLock;
 use super::compactions::Listed;
 use super::{Recovery, StartProgress, ahead, borne, is_vouched_for, read_segment, unread};
 use crate::block::IndexKind;
+use crate::block_codec::BlockParts;
 use crate::cache::Cache;
 use crate::digest::{self, Digest};
 use crate::disk::{Disk, Mode};
-use crate::draw::{BlockOf, Draw};
-use crate::files::Span;
+use crate::files::SeqRange;
 use crate::index::Index;
-use crate::kept::Parts;
+use crate::index_schema::{BlockOf, IndexSchema};
 use crate::locate::BadSegment;
 use crate::sealer::SealedSegment;
 use crate::segment::{LostName, WithLosses};
@@ -29,14 +29,14 @@ use crate::witness::{Fact, FactKind};
 use crate::{healing, segment};
 
 /// The state of a segment as it was found.
-enum Examined<D: Draw> {
+enum Examined<D: IndexSchema> {
     /// Its block was kept.
     Kept(BlockOf<D>),
     /// Its block was rebuilt from so many bytes, for the kinds that were missing; with what is damaged of the memories.
     Made {
         len: u64,
         missing: Vec<IndexKind>,
-        standing: Standing,
+        standing: Authenticity,
         made: Result<WithLosses<D>, BadSegment>,
     },
     /// The card lost it.
@@ -45,7 +45,7 @@ enum Examined<D: Draw> {
 
 /// The evidence that a segment is what was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Standing {
+enum Authenticity {
     /// It is what was signed.
     Signed,
     /// Its signature is lost, or was never there because a cut came before; its sidecar vouches for it.
@@ -55,7 +55,7 @@ enum Standing {
 }
 
 /// The words of a block on their way: number of the segment, row of the first document.
-type Words<D> = (u64, DocId, <D as Draw>::Words);
+type Words<D> = (u64, DocId, <D as IndexSchema>::Words);
 
 /// All segments that are used.
 pub(super) struct Loaded {
@@ -165,7 +165,7 @@ impl<I: Index> Recovery<'_, I> {
                 is_compacted: !block.replaces.is_empty(),
                 is_sound: true,
             });
-            let span = Span { first_seq: block.first_seq, last_seq: block.last_seq };
+            let span = SeqRange { first_seq: block.first_seq, last_seq: block.last_seq };
             self.catalog.files_mut().add_segment(FileId::segment(number), file, span);
             self.last_seq = self.last_seq.max(block.last_seq);
             self.last_log = self.last_log.max(block.log);
@@ -203,7 +203,7 @@ impl<I: Index> Recovery<'_, I> {
             // A log it stands for could not be dropped when it was sealed; sealing it again would
             // bring back what a compaction dropped.
             Ok((block, lost, names))
-                if standing == Standing::Signed
+                if standing == Authenticity::Signed
                     || !logs.contains(&block.log)
                     || !block.replaces.is_empty() =>
             {
@@ -226,7 +226,7 @@ impl<I: Index> Recovery<'_, I> {
                     let count = lost.len();
                     let message = format!("damaged memories: {count}, the first at {first}");
                     self.report(&path, message + "; the others are served");
-                } else if standing == Standing::Unknown {
+                } else if standing == Authenticity::Unknown {
                     let message = if seal.is_some() {
                         "its bytes are not the ones that were signed; it is readable and served"
                     } else {
@@ -255,7 +255,7 @@ impl<I: Index> Recovery<'_, I> {
 }
 
 /// Finds the block of a segment, or makes it. Changes nothing: it runs ahead of what is decided.
-fn examine<D: Draw>(
+fn examine<D: IndexSchema>(
     disk: &dyn Disk,
     cache: &RwLock<&mut Cache>,
     number: u64,
@@ -269,9 +269,9 @@ fn examine<D: Draw>(
     let kept = seal
         .filter(|seal| seal.contents.bytes == len)
         .map(|seal| cache.read().get::<D>(number, &seal.contents.sha256));
-    let kept = match kept.unwrap_or_else(Parts::none).into_block() {
+    let kept = match kept.unwrap_or_else(BlockParts::none).into_block() {
         Ok(block) if is_kept(&block) => return Ok(Examined::Kept(block)),
-        Ok(_) => Parts::none(),
+        Ok(_) => BlockParts::none(),
         Err(parts) => *parts,
     };
     let bytes = match read_segment(disk, number, seal)? {
@@ -285,9 +285,9 @@ fn examine<D: Draw>(
     let made = segment::index_with_losses::<D>(&bytes, words);
     let digest = made.as_ref().ok().map(|(block, ..)| block.digest);
     let standing = match (seal, digest) {
-        (Some(seal), Some(digest)) if seal.contents.sha256 == digest => Standing::Signed,
-        (None, Some(digest)) if is_vouched_for(disk, number, &digest) => Standing::Vouched,
-        _ => Standing::Unknown,
+        (Some(seal), Some(digest)) if seal.contents.sha256 == digest => Authenticity::Signed,
+        (None, Some(digest)) if is_vouched_for(disk, number, &digest) => Authenticity::Vouched,
+        _ => Authenticity::Unknown,
     };
     Ok(Examined::Made { len, missing, standing, made })
 }

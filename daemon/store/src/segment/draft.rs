@@ -13,11 +13,11 @@ use omir_core::model::Resource;
 use omir_core::reference::Ref;
 
 use super::{bundle, decode_resource};
-use crate::key::RefKey;
 use crate::locate::BadSegment;
 use crate::manifest::{Manifest, Older};
 use crate::mark::Mark;
-use crate::tombstone::{By, Tombstone};
+use crate::ref_key::RefKey;
+use crate::tombstone::{DeletionOrigin, Tombstone};
 use crate::transaction::{Op, Touch, Transaction};
 use crate::version::Stamp;
 
@@ -37,7 +37,7 @@ pub struct Draft {
 
 /// Something recorded before a log, that a version in it refers to.
 #[derive(Debug)]
-pub enum Earlier {
+pub enum EarlierResource {
     /// Its live version.
     Live(Box<Resource>),
     /// There is no such thing any more.
@@ -122,7 +122,7 @@ impl Draft {
     }
 
     /// Takes in the next tombstone.
-    pub fn forget(&mut self, stamp: Stamp, target: Ref, by: By) {
+    pub fn forget(&mut self, stamp: Stamp, target: Ref, by: DeletionOrigin) {
         let key = RefKey::of(&target);
         self.newest.remove(&key);
         self.touched.remove(&target.to_string());
@@ -151,7 +151,7 @@ impl Draft {
     pub fn build(
         mut self,
         sealed_at: Timestamp,
-        mut earlier: impl FnMut(&Ref) -> Earlier,
+        mut earlier: impl FnMut(&Ref) -> EarlierResource,
     ) -> Vec<u8> {
         let mut manifest = std::mem::take(&mut self.manifest);
         let newest: HashSet<usize> = self.newest.values().copied().collect();
@@ -183,7 +183,7 @@ impl Draft {
         &self,
         raw: &'a [u8],
         copies: &mut Copies,
-        earlier: &mut impl FnMut(&Ref) -> Earlier,
+        earlier: &mut impl FnMut(&Ref) -> EarlierResource,
     ) -> Option<Cow<'a, [u8]>> {
         let mut resource = decode_resource(raw).ok()?;
         let mut is_out_of_reach = false;
@@ -199,12 +199,12 @@ impl Draft {
                 return copy.is_some();
             }
             let copy = match earlier(target) {
-                Earlier::Live(mut copy) => {
+                EarlierResource::Live(mut copy) => {
                     copy.retain_references(|_| false);
                     Some(cbor::to_vec(&copy.to_value()))
                 }
-                Earlier::Gone => None,
-                Earlier::OutOfReach => {
+                EarlierResource::Gone => None,
+                EarlierResource::OutOfReach => {
                     is_out_of_reach = true;
                     return true;
                 }

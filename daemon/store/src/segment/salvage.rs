@@ -18,9 +18,9 @@ use omir_core::reference::{Id, Ref};
 use omir_core::value::{Map, Value};
 
 use super::{Layout, decode_resource};
-use crate::key::{KeyPrefix, RefKey};
 use crate::locate::{BadSegment, bad};
 use crate::manifest::{self, FoundManifest, Manifest};
+use crate::ref_key::{KeyPrefix, RefKey};
 use crate::tombstone::Tombstone;
 use crate::transaction::Touch;
 use crate::version::Stamp;

@@ -6,9 +6,21 @@ fn sample() -> Transaction {
         at: Timestamp::from_micros(1_780_000_000_000_001),
         ops: vec![
             Op::Put { version: 2, resource: cbor::to_vec(&object(&[("id", "x".into())])) },
-            Op::Forget { target: "Entity/y".parse().unwrap(), version: 4, who: Who::User },
-            Op::Forget { target: "Entity/z".parse().unwrap(), version: 2, who: Who::Rule },
-            Op::Forget { target: "Entity/w".parse().unwrap(), version: 2, who: Who::Merging(0) },
+            Op::Forget {
+                target: "Entity/y".parse().unwrap(),
+                version: 4,
+                who: RecordedOrigin::User,
+            },
+            Op::Forget {
+                target: "Entity/z".parse().unwrap(),
+                version: 2,
+                who: RecordedOrigin::Rule,
+            },
+            Op::Forget {
+                target: "Entity/w".parse().unwrap(),
+                version: 2,
+                who: RecordedOrigin::Merging(0),
+            },
             Op::Touch(Touch {
                 target: "MemoryRecord/x".into(),
                 last_access: 5,
@@ -79,10 +91,10 @@ fn what_is_alike_is_written_together_and_stays_apart() {
     };
     let put = sample().ops[0].clone();
     let mut ops = vec![put.clone()];
-    ops.extend((0..3).map(|n| forget(n, Who::Merging(0))));
+    ops.extend((0..3).map(|n| forget(n, RecordedOrigin::Merging(0))));
     ops.push(put);
-    ops.extend((3..9).map(|n| forget(n, Who::Merging(4))));
-    ops.extend((9..12).map(|n| forget(n, Who::Rule)));
+    ops.extend((3..9).map(|n| forget(n, RecordedOrigin::Merging(4))));
+    ops.extend((9..12).map(|n| forget(n, RecordedOrigin::Rule)));
     ops.extend((0..2 * TOGETHER + 1).map(touch));
     let transaction = Transaction { ops, ..sample() };
     let mut payload = Vec::new();
@@ -97,14 +109,14 @@ fn who_forgets_is_told_by_the_name_of_the_record() {
     let name = [("resourceType", "MemoryRecord".into()), ("id", "kept".into())];
     let record = Op::Put { version: 2, resource: cbor::to_vec(&object(&name)) };
     let transaction = Transaction { ops: vec![record, Op::Boot { count: 1 }], ..sample() };
-    let kept = By::Merging(RefKey::of_text("MemoryRecord/kept"));
-    assert_eq!(transaction.by(Who::Merging(0)), kept);
-    assert_eq!(transaction.by(Who::Rule), By::Rule);
+    let kept = DeletionOrigin::Merging(RefKey::of_text("MemoryRecord/kept"));
+    assert_eq!(transaction.by(RecordedOrigin::Merging(0)), kept);
+    assert_eq!(transaction.by(RecordedOrigin::Rule), DeletionOrigin::Rule);
     // What cannot be told is not kept for it.
-    for who in [Who::User, Who::Merging(1), Who::Merging(2)] {
-        assert_eq!(transaction.by(who), By::User);
+    for who in [RecordedOrigin::User, RecordedOrigin::Merging(1), RecordedOrigin::Merging(2)] {
+        assert_eq!(transaction.by(who), DeletionOrigin::User);
     }
-    assert_eq!(sample().by(Who::Merging(0)), By::User, "it has no type");
+    assert_eq!(sample().by(RecordedOrigin::Merging(0)), DeletionOrigin::User, "it has no type");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::interface::InterfaceError;
-use crate::message::Misfit;
+use crate::message::TypeMismatch;
 
 /// A line that states neither a field nor a constant.
 #[derive(Debug)]
@@ -45,12 +45,12 @@ pub(super) enum BadStatement {
 pub(super) enum BadLiteral {
     NoList(String),
     Kind { text: String, wanted: String },
-    Misfit(Misfit),
+    TypeMismatch(TypeMismatch),
 }
 
-impl From<Misfit> for BadLiteral {
-    fn from(misfit: Misfit) -> Self {
-        Self::Misfit(misfit)
+impl From<TypeMismatch> for BadLiteral {
+    fn from(misfit: TypeMismatch) -> Self {
+        Self::TypeMismatch(misfit)
     }
 }
 
@@ -87,7 +87,7 @@ impl fmt::Display for BadLiteral {
         match self {
             Self::NoList(text) => write!(f, "`{text}` is no list, which stands in [ and ]"),
             Self::Kind { text, wanted } => write!(f, "`{text}` is no {wanted}"),
-            Self::Misfit(why) => why.fmt(f),
+            Self::TypeMismatch(why) => why.fmt(f),
         }
     }
 }

@@ -150,7 +150,7 @@ fn entity(more: &str) -> Value {
 }
 
 fn job(resource: Value, about: Vec<Value>) -> Job {
-    Job::Keep(Box::new(Kept {
+    Job::Keep(Box::new(KeptResource {
         resource,
         about,
         seen: 1,
@@ -277,7 +277,7 @@ fn what_others_say_meanwhile_is_not_lost() {
     // And so with what was only counted.
     memory.confirmed.store(1, Ordering::Relaxed);
     let last = "2026-05-30T11:06:00Z".parse().unwrap();
-    let untold = Untold {
+    let untold = UnreportedSightings {
         reference: "MemoryRecord/a".to_owned(),
         seen: 9,
         last: Stamp::from_timestamp(last).unwrap(),

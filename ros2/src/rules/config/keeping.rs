@@ -32,7 +32,7 @@ pub struct Keep {
     /// Movement is measured in the frame of the message, not in the fixed one.
     pub in_own_frame: bool,
     /// The field that says how bad it is, if any.
-    pub worsens: Option<Worsening>,
+    pub worsens: Option<SeverityRule>,
     /// Readings that go beyond a limit.
     pub thresholds: Vec<(FieldRef, Threshold)>,
     /// At most so often, of one name.
@@ -43,23 +43,23 @@ pub struct Keep {
 
 /// The field that says how bad something is: what got worse since it was stored last goes before the limits.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Worsening {
+pub enum SeverityRule {
     /// Nothing, though its type may have a level.
     Never,
     /// A field.
-    By(Worse),
+    By(SeverityField),
 }
 
 /// A field that says how bad something is.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Worse {
+pub struct SeverityField {
     /// The field.
     pub field: FieldRef,
     /// True if less is worse; else more is.
     pub is_lower: bool,
 }
 
-impl Worse {
+impl SeverityField {
     /// Its badness: more is worse.
     pub fn badness(&self, scene: &Scene<'_>) -> Option<f64> {
         let number = self.field.number(scene)?;
@@ -120,10 +120,10 @@ impl Keep {
 }
 
 /// A field, a table with which way is worse, or `false`.
-fn worsening(table: &Table<'_>) -> Option<Worsening> {
-    let worse = |field, is_lower| Worsening::By(Worse { field, is_lower });
+fn worsening(table: &Table<'_>) -> Option<SeverityRule> {
+    let worse = |field, is_lower| SeverityRule::By(SeverityField { field, is_lower });
     match table.value("worsens")? {
-        Value::Bool(false) => Some(Worsening::Never),
+        Value::Bool(false) => Some(SeverityRule::Never),
         Value::Text(_) => table.parsed("worsens", field).map(|field| worse(field, false)),
         Value::Object(_) => {
             let inner = table.table("worsens")?;

@@ -15,16 +15,16 @@ const POSE: &str = "geometry_msgs/msg/PoseWithCovarianceStamped";
 #[derive(Debug, Clone, PartialEq)]
 pub struct Localised {
     /// Demand on the certainty of its pose.
-    pub certain: Option<Certain>,
+    pub certain: Option<CovarianceBound>,
     /// Demand on the age of a transform.
-    pub fresh: Option<Fresh>,
+    pub fresh: Option<FreshnessBound>,
     /// Treatment of a memory otherwise.
-    pub otherwise: Otherwise,
+    pub otherwise: UnlocalisedPolicy,
 }
 
 /// Bounds on the covariance of a pose that a topic tells.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Certain {
+pub struct CovarianceBound {
     /// Its place, for complaints.
     pub key: String,
     /// The topic.
@@ -42,7 +42,7 @@ pub struct Certain {
 
 /// A frame whose transform must have come lately.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Fresh {
+pub struct FreshnessBound {
     /// The frame that the localiser moves in its parent: `odom`.
     pub frame: String,
     /// Largest age of the last transform.
@@ -51,7 +51,7 @@ pub struct Fresh {
 
 /// Treatment of a memory while the robot does not know where it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Otherwise {
+pub enum UnlocalisedPolicy {
     /// It is dropped, and counted.
     Drop,
     /// It is kept without a place, and says why.
@@ -60,7 +60,7 @@ pub enum Otherwise {
     OwnFrame,
 }
 
-impl Otherwise {
+impl UnlocalisedPolicy {
     const WORDS: &[(&str, Self)] =
         &[("drop", Self::Drop), ("unplaced", Self::Unplaced), ("own_frame", Self::OwnFrame)];
 }
@@ -69,7 +69,9 @@ impl Localised {
     pub(super) fn read(table: Table<'_>) -> Option<Self> {
         let (certain, is_certain_good) = certain(&table);
         let (fresh, is_fresh_good) = fresh(&table);
-        let otherwise = table.word("otherwise", Otherwise::WORDS).unwrap_or(Otherwise::Unplaced);
+        let otherwise = table
+            .word("otherwise", UnlocalisedPolicy::WORDS)
+            .unwrap_or(UnlocalisedPolicy::Unplaced);
         if is_certain_good && is_fresh_good && certain.is_none() && fresh.is_none() {
             table.complain(
                 "topic",
@@ -82,7 +84,7 @@ impl Localised {
 }
 
 /// Demands on a covariance, and whether they were free of faults.
-fn certain(table: &Table<'_>) -> (Option<Certain>, bool) {
+fn certain(table: &Table<'_>) -> (Option<CovarianceBound>, bool) {
     let topic = table.parsed("topic", |text| match topic_pattern(text)?.is_exact() {
         true => Ok(text.to_owned()),
         false => Err(BadValue::Topics(text.to_owned())),
@@ -113,11 +115,11 @@ fn certain(table: &Table<'_>) -> (Option<Certain>, bool) {
     }
     let (Some(topic), Some(type_name)) = (topic, type_name) else { return (None, false) };
     let key = table.path().to_owned();
-    (Some(Certain { key, topic, type_name, within_m, within_rad, age }), true)
+    (Some(CovarianceBound { key, topic, type_name, within_m, within_rad, age }), true)
 }
 
 /// Demands on a transform, and whether they were free of faults.
-fn fresh(table: &Table<'_>) -> (Option<Fresh>, bool) {
+fn fresh(table: &Table<'_>) -> (Option<FreshnessBound>, bool) {
     let frame = table.parsed("frame", frame_name);
     let age = table.seconds("frame_age_s", 0.0..=3600.0);
     match (table.has("frame"), table.has("frame_age_s")) {
@@ -132,7 +134,7 @@ fn fresh(table: &Table<'_>) -> (Option<Fresh>, bool) {
         ),
         (true, true) => {}
     }
-    let fresh = frame.zip(age).map(|(frame, age)| Fresh { frame, age });
+    let fresh = frame.zip(age).map(|(frame, age)| FreshnessBound { frame, age });
     let is_good = fresh.is_some();
     (fresh, is_good)
 }

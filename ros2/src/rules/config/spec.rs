@@ -18,7 +18,7 @@ use crate::rules::written::{Table, Unit, one_of};
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Spec {
     /// The kind of resource to make.
-    pub make: Option<Make>,
+    pub make: Option<ResourceKind>,
     /// The list each element of which is looked at.
     pub each: Option<FieldRef>,
     /// Name of the thing.
@@ -48,7 +48,7 @@ pub struct Spec {
     /// The frame of that pose.
     pub frame: Option<Template>,
     /// A position on the Earth.
-    pub geo: Option<Whence>,
+    pub geo: Option<ValueSource>,
     /// Time at which it happened.
     pub stamp: Option<StampFrom>,
     /// Treatment when its place in the fixed frame is unknown.
@@ -63,14 +63,14 @@ pub struct Spec {
 
 /// The kind of resource made of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Make {
+pub enum ResourceKind {
     /// A MemoryRecord.
     Record,
     /// An Entity, kept up to date.
     Entity,
 }
 
-impl Make {
+impl ResourceKind {
     /// The type of the resource.
     pub const fn resource_type(self) -> ResourceType {
         match self {
@@ -93,7 +93,7 @@ pub enum Amount {
 
 /// A field, or the message itself.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Whence {
+pub enum ValueSource {
     /// The message, or the element.
     Itself,
     /// A field of it.
@@ -108,7 +108,7 @@ pub enum PoseFrom {
     /// It has no place.
     Nowhere,
     /// A pose, a point or a transform in the message.
-    Message(Whence),
+    Message(ValueSource),
 }
 
 /// The time of an event.
@@ -133,7 +133,8 @@ impl Spec {
     /// Reads what a table says of it. [`Table::done`] is left to the caller.
     pub fn read(table: &Table<'_>) -> Self {
         Self {
-            make: table.word("as", &[("record", Make::Record), ("entity", Make::Entity)]),
+            make: table
+                .word("as", &[("record", ResourceKind::Record), ("entity", ResourceKind::Entity)]),
             each: table.parsed("each", list),
             by: table.parsed("by", |text| {
                 // A name without braces would be one name for everything, so it is a field.
@@ -258,6 +259,6 @@ fn list(text: &str) -> Result<FieldRef, BadValue> {
     Ok(field)
 }
 
-fn whence(text: &str) -> Result<Whence, BadValue> {
-    if text == "." { Ok(Whence::Itself) } else { field(text).map(Whence::Field) }
+fn whence(text: &str) -> Result<ValueSource, BadValue> {
+    if text == "." { Ok(ValueSource::Itself) } else { field(text).map(ValueSource::Field) }
 }

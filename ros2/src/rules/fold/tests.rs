@@ -22,8 +22,8 @@ fn cup(event: &str, x: f64, more: &str) -> Value {
     ))
 }
 
-fn kept(resource: Value, seen: u64) -> Kept {
-    Kept { resource, about: Vec::new(), seen, is_first: false, unplaced: None, heard: None }
+fn kept(resource: Value, seen: u64) -> KeptResource {
+    KeptResource { resource, about: Vec::new(), seen, is_first: false, unplaced: None, heard: None }
 }
 
 fn at<'a>(value: &'a Value, pointer: &str) -> Option<&'a Value> {
@@ -96,7 +96,7 @@ fn where_it_was_not_placed_it_is_where_it_was() {
             "valueJson":{"frame":"camera","position":[1,2,3]}},
             {"url":"urn:omird:ext:unplaced","valueString":"no transform"}]}"#,
     );
-    let new = Kept { unplaced: Some("no transform".into()), ..kept(new, 1) };
+    let new = KeptResource { unplaced: Some("no transform".into()), ..kept(new, 1) };
     let value = folded(Some(&stored), &new).unwrap();
     assert_eq!(at(&value, "/extension/0"), at(&stored, "/extension/0"));
     assert_eq!(value.get("extension").and_then(Value::as_array).unwrap().len(), 2);
@@ -107,19 +107,19 @@ fn where_it_was_not_placed_it_is_where_it_was() {
 fn what_was_only_counted_is_told() {
     let stored = cup("2026-05-30T11:00:00Z", 1.0, "");
     let last = "2026-05-30T11:05:00Z".parse().unwrap();
-    let untold = Untold {
+    let untold = UnreportedSightings {
         reference: "MemoryRecord/ros2-1".into(),
         seen: 41,
         last: Stamp::from_timestamp(last).unwrap(),
         heard: None,
         late: None,
     };
-    let value = told(&stored, &untold).unwrap();
+    let value = with_unreported(&stored, &untold).unwrap();
     assert_eq!(told_of(&value).get("count"), Some(&Value::from(42)));
     assert_eq!(told_of(&value).get("first"), Some(&Value::from("2026-05-30T11:00:00Z")));
     assert_eq!(at(&value, "/eventTime"), Some(&Value::from("2026-05-30T11:05:00Z")));
     assert_eq!(at(&value, "/content"), at(&stored, "/content"));
-    assert_eq!(told(&value, &untold), None);
+    assert_eq!(with_unreported(&value, &untold), None);
 }
 
 fn stamp(text: &str) -> Stamp {
@@ -138,7 +138,7 @@ fn dock(seen: &str, x: f64) -> Value {
 fn what_is_seen_now_is_news_though_its_stamp_is_behind() {
     // A board without a clock of its own began in 1970; the daemon goes on from when it was shut down.
     let stored = dock("2026-05-30T12:00:00Z", 1.0);
-    let moved = |x, stamp_s: &str, heard: &str| Kept {
+    let moved = |x, stamp_s: &str, heard: &str| KeptResource {
         heard: Some(stamp(heard)),
         ..kept(dock(stamp_s, x), 1)
     };
@@ -163,25 +163,25 @@ fn what_is_seen_now_is_news_though_its_stamp_is_behind() {
         assert_eq!(folded(Some(&stored), &moved(5.0, event, heard)), None, "{event}");
     }
     // What its publisher kept may have come before.
-    let kept = Kept { heard: None, ..booted };
+    let kept = KeptResource { heard: None, ..booted };
     assert_eq!(folded(Some(&stored), &kept), None);
     // So with records, and with what is only counted.
     let cups = cup("2026-05-30T12:00:00Z", 1.0, "");
-    let again = Kept {
+    let again = KeptResource {
         heard: Some(stamp("2026-05-30T12:00:30Z")),
         ..self::kept(cup("1970-01-01T00:01:00Z", 5.0, ""), 1)
     };
     let value = folded(Some(&cups), &again).unwrap();
     assert_eq!(at(&value, "/eventTime"), Some(&Value::from("2026-05-30T12:00:30Z")));
     assert_eq!(told_of(&value).get("count"), Some(&Value::from(2)));
-    let untold = Untold {
+    let untold = UnreportedSightings {
         reference: "MemoryRecord/ros2-1".into(),
         seen: 3,
         last: stamp("1970-01-01T00:02:00Z"),
         heard: Some(stamp("2026-05-30T12:01:30Z")),
         late: None,
     };
-    let value = told(&value, &untold).unwrap();
+    let value = with_unreported(&value, &untold).unwrap();
     assert_eq!(told_of(&value).get("count"), Some(&Value::from(5)));
 }
 

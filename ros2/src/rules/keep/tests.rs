@@ -10,12 +10,12 @@ fn at(seconds: i64) -> Stamp {
     Stamp::from_nanos(seconds * 1_000_000_000)
 }
 
-fn spot(x: f64) -> Spot {
-    Spot { frame: "map".into(), position: Point3::new(x, 0.0, 0.0), orientation: None }
+fn spot(x: f64) -> FramePosition {
+    FramePosition { frame: "map".into(), position: Point3::new(x, 0.0, 0.0), orientation: None }
 }
 
-fn sight(name: u8, seconds: i64) -> Sight {
-    Sight {
+fn sight(name: u8, seconds: i64) -> Sighting {
+    Sighting {
         key: [name; 16],
         received: at(seconds),
         is_live: true,
@@ -34,24 +34,25 @@ fn memo() -> Memo {
 }
 
 /// Looks and notes.
-fn see(watch: &mut Watch, sight: Sight) -> Verdict {
-    watch.at(sight.received);
-    let verdict = watch.look(&sight);
-    watch.note(sight, verdict, memo);
+fn see(tracker: &mut SightingTracker, sight: Sighting) -> Verdict {
+    tracker.at(sight.received);
+    let verdict = tracker.look(&sight);
+    tracker.note(sight, verdict, memo);
     verdict
 }
 
 #[test]
 fn a_threshold_tells_once_until_it_was_back() {
     let low = Threshold { is_above: false, at: 0.2, back_at: 0.3 };
-    let mut watch = Watch::new(Policy { thresholds: vec![low], ..Policy::default() }, 9);
+    let mut tracker =
+        SightingTracker::new(Policy { thresholds: vec![low], ..Policy::default() }, 9);
     let readings = [0.5, 0.21, 0.19, 0.1, 0.25, 0.19, f64::NAN, 0.31, 0.25, 0.15];
     let kept: Vec<bool> = readings
         .iter()
         .zip(0..)
         .map(|(reading, n)| {
-            let sight = Sight { readings: vec![Some(*reading)], ..sight(0, n) };
-            see(&mut watch, sight) == Verdict::New
+            let sight = Sighting { readings: vec![Some(*reading)], ..sight(0, n) };
+            see(&mut tracker, sight) == Verdict::New
         })
         .collect();
     assert_eq!(kept, [false, false, true, false, false, false, false, false, false, true]);
@@ -62,9 +63,9 @@ fn a_crossing_that_came_too_soon_is_told_later() {
     let high = Threshold { is_above: true, at: 1.0, back_at: 0.5 };
     let policy =
         Policy { thresholds: vec![high], at_most_every: Some(10 * SECOND), ..Policy::default() };
-    let mut watch = Watch::new(policy, 9);
+    let mut tracker = SightingTracker::new(policy, 9);
     let mut reads =
-        |n, reading| see(&mut watch, Sight { readings: vec![Some(reading)], ..sight(0, n) });
+        |n, reading| see(&mut tracker, Sighting { readings: vec![Some(reading)], ..sight(0, n) });
     assert_eq!(reads(0, 2.0), Verdict::New);
     assert!(matches!(reads(1, 0.0), Verdict::Unchanged(Some(_))));
     assert!(matches!(reads(2, 2.0), Verdict::TooSoon(Some(_))));
@@ -74,10 +75,10 @@ fn a_crossing_that_came_too_soon_is_told_later() {
 #[test]
 fn what_is_assumed_at_first_is_no_change() {
     let policy = Policy { on_change: true, ..Policy::default() };
-    let mut watch = Watch::new(policy, 9);
+    let mut tracker = SightingTracker::new(policy, 9);
     let mut is = |n, watched: u8, assumed: Option<Key>| {
-        let sight = Sight { watched: Some([watched; 16]), assumed, ..sight(n, 0) };
-        see(&mut watch, sight) == Verdict::New
+        let sight = Sighting { watched: Some([watched; 16]), assumed, ..sight(n, 0) };
+        see(&mut tracker, sight) == Verdict::New
     };
     assert!(is(0, 0, None));
     assert!(!is(1, 0, Some([0; 16])));
@@ -90,11 +91,11 @@ fn whose_clock_was_ahead_does_not_say_when_it_was_seen_last() {
     let merge = Merge { within_m: None, within: Duration::MAX, update_every: Duration::ZERO };
     let last = |is_live, event, received| {
         let policy = Policy { merge: Some(merge), ..Policy::default() };
-        let mut watch = Watch::new(policy, 9);
-        see(&mut watch, Sight { event: at(1000), ..sight(0, 1) });
-        let again = Sight { is_live, event: at(event), ..sight(0, received) };
-        let verdict = watch.look(&again);
-        watch.note(again, verdict, memo).unwrap().0.last
+        let mut tracker = SightingTracker::new(policy, 9);
+        see(&mut tracker, Sighting { event: at(1000), ..sight(0, 1) });
+        let again = Sighting { is_live, event: at(event), ..sight(0, received) };
+        let verdict = tracker.look(&again);
+        tracker.note(again, verdict, memo).unwrap().0.last
     };
     assert_eq!(last(true, 2, 2), at(2));
     assert_eq!(last(true, 970, 1001), at(1000), "late");
@@ -105,11 +106,11 @@ fn whose_clock_was_ahead_does_not_say_when_it_was_seen_last() {
 #[test]
 fn another_frame_and_a_lost_place_are_told() {
     let policy = Policy { beyond_m: Some(1.0), ..Policy::default() };
-    let mut watch = Watch::new(policy, 9);
-    let mut is = |moved| see(&mut watch, Sight { moved, ..sight(0, 0) }) == Verdict::New;
+    let mut tracker = SightingTracker::new(policy, 9);
+    let mut is = |moved| see(&mut tracker, Sighting { moved, ..sight(0, 0) }) == Verdict::New;
     assert!(is(Some(spot(0.0))));
     assert!(!is(Some(spot(1.0))));
-    assert!(is(Some(Spot { frame: "odom".into(), ..spot(0.0) })));
+    assert!(is(Some(FramePosition { frame: "odom".into(), ..spot(0.0) })));
     assert!(is(None));
     assert!(!is(None));
 }
@@ -117,34 +118,34 @@ fn another_frame_and_a_lost_place_are_told() {
 #[test]
 fn a_recording_that_begins_again_is_seen_again() {
     let policy = Policy { at_most_every: Some(60 * SECOND), ..Policy::default() };
-    let mut watch = Watch::new(policy, 9);
-    assert_eq!(see(&mut watch, sight(0, 1000)), Verdict::New);
-    assert!(matches!(see(&mut watch, sight(0, 995)), Verdict::TooSoon(_)), "disorder");
-    assert_eq!(see(&mut watch, sight(0, 5)), Verdict::New, "time began again");
+    let mut tracker = SightingTracker::new(policy, 9);
+    assert_eq!(see(&mut tracker, sight(0, 1000)), Verdict::New);
+    assert!(matches!(see(&mut tracker, sight(0, 995)), Verdict::TooSoon(_)), "disorder");
+    assert_eq!(see(&mut tracker, sight(0, 5)), Verdict::New, "time began again");
 }
 
 #[test]
 fn what_was_only_counted_is_told_in_the_end() {
     let merge = Merge { within_m: None, within: 100 * SECOND, update_every: 10 * SECOND };
-    let mut watch = Watch::new(Policy { merge: Some(merge), ..Policy::default() }, 1);
+    let mut tracker = SightingTracker::new(Policy { merge: Some(merge), ..Policy::default() }, 1);
     for n in 0..4 {
-        see(&mut watch, sight(0, n));
+        see(&mut tracker, sight(0, n));
     }
-    assert!(watch.untold(at(9), false).is_empty());
-    let told = watch.untold(at(10), false);
+    assert!(tracker.untold(at(9), false).is_empty());
+    let told = tracker.untold(at(10), false);
     assert_eq!((told.len(), told[0].untold, told[0].count, told[0].last), (1, 3, 4, at(3)));
-    assert!(watch.untold(at(30), true).is_empty(), "told once");
-    see(&mut watch, sight(0, 11));
-    see(&mut watch, sight(1, 12));
-    let told = watch.untold(at(12), false);
+    assert!(tracker.untold(at(30), true).is_empty(), "told once");
+    see(&mut tracker, sight(0, 11));
+    see(&mut tracker, sight(1, 12));
+    let told = tracker.untold(at(12), false);
     assert_eq!((told.len(), told[0].untold), (1, 1), "what had to make room is told at once");
 }
 
 #[test]
 fn an_hour_has_room_for_so_many() {
     let policy = Policy { at_most_per_hour: Some(2), ..Policy::default() };
-    let mut watch = Watch::new(policy, 9);
-    let mut is_new = |name, seconds| see(&mut watch, sight(name, seconds)) == Verdict::New;
+    let mut tracker = SightingTracker::new(policy, 9);
+    let mut is_new = |name, seconds| see(&mut tracker, sight(name, seconds)) == Verdict::New;
     let kept = [(0, 0), (1, 10), (2, 20), (0, 3599), (3, 3600), (4, 3601), (5, 3602)]
         .map(|(name, seconds)| is_new(name, seconds));
     assert_eq!(kept, [true, true, false, false, true, true, false]);
@@ -163,7 +164,7 @@ proptest! {
             at_most_every: Some(Duration::from_secs(every)),
             ..Policy::default()
         };
-        let mut watch = Watch::new(policy, 1000);
+        let mut tracker = SightingTracker::new(policy, 1000);
         let mut kept: Vec<(u8, i64, i32)> = Vec::new();
         let mut now = 0;
         for (name, wait, x, _) in seen {
@@ -173,7 +174,7 @@ proptest! {
                 (x - was).abs() > i32::from(limit) && now >= when + every as i64
             });
             let verdict =
-                see(&mut watch, Sight { moved: Some(spot(f64::from(x))), ..sight(name, now) });
+                see(&mut tracker, Sighting { moved: Some(spot(f64::from(x))), ..sight(name, now) });
             prop_assert_eq!(verdict == Verdict::New, keep);
             if keep {
                 kept.push((name, now, x));
@@ -191,7 +192,7 @@ proptest! {
         };
         let policy =
             Policy { thresholds: vec![threshold], on_change: change, ..Policy::default() };
-        let mut watch = Watch::new(policy, 1000);
+        let mut tracker = SightingTracker::new(policy, 1000);
         // For each name: what was kept last, and whether a crossing was told of and is not back.
         let mut states = [(None, false); 3];
         let mut now = 0;
@@ -203,12 +204,12 @@ proptest! {
                 *told = false;
             }
             let keep = (beyond && !*told) || (change && *last != Some(value));
-            let sight = Sight {
+            let sight = Sighting {
                 watched: change.then_some([value.to_le_bytes()[0]; 16]),
                 readings: vec![Some(f64::from(reading))],
                 ..sight(name, now)
             };
-            prop_assert_eq!(see(&mut watch, sight) == Verdict::New, keep);
+            prop_assert_eq!(see(&mut tracker, sight) == Verdict::New, keep);
             if keep {
                 *last = Some(value);
                 *told |= beyond;
@@ -223,7 +224,7 @@ proptest! {
             within: Duration::from_secs(within),
             update_every: Duration::from_secs(every),
         };
-        let mut watch = Watch::new(Policy { merge: Some(merge), ..Policy::default() }, 1000);
+        let mut tracker = SightingTracker::new(Policy { merge: Some(merge), ..Policy::default() }, 1000);
         // name, place, seen, stored, count
         let mut things: Vec<(u8, i32, i64, i64, u64)> = Vec::new();
         let mut now = 0;
@@ -239,10 +240,10 @@ proptest! {
             // The nearest, and of several that seen last: of equal rank the later in the list.
             let mut order: Vec<usize> = (0..things.len()).filter(|n| near(&things[*n])).collect();
             order.sort_by_key(|n| ((things[*n].1 - x).abs(), std::cmp::Reverse(*n)));
-            let sight = Sight { place: Some(spot(f64::from(x))), ..sight(name, now) };
-            watch.at(sight.received);
-            let verdict = watch.look(&sight);
-            let noted = watch.note(sight, verdict, memo).map(|(thing, seen)| (thing.count, seen));
+            let sight = Sighting { place: Some(spot(f64::from(x))), ..sight(name, now) };
+            tracker.at(sight.received);
+            let verdict = tracker.look(&sight);
+            let noted = tracker.note(sight, verdict, memo).map(|(thing, seen)| (thing.count, seen));
             let (count, untold) = noted.unwrap();
             match order.first() {
                 None => {
@@ -264,7 +265,7 @@ proptest! {
             }
         }
         // Nothing that was seen is lost, and nothing counted twice.
-        told += watch.untold(at(now), true).iter().map(|thing| thing.untold).sum::<u64>();
+        told += tracker.untold(at(now), true).iter().map(|thing| thing.untold).sum::<u64>();
         prop_assert_eq!(told, total);
     }
 }
@@ -275,41 +276,41 @@ fn what_is_known_of_a_thing_moves_with_its_memory() {
     let policy = Policy { merge: Some(merge), ..Policy::default() };
     let quarter =
         UnitQuaternion::from_axis_angle(&nalgebra::Vector3::z_axis(), std::f64::consts::FRAC_PI_2);
-    let spot = |x, y, orientation| Spot {
+    let spot = |x, y, orientation| FramePosition {
         frame: "map".into(),
         position: Point3::new(x, y, 0.0),
         orientation: Some(orientation),
     };
     let north = UnitQuaternion::identity();
-    let seen = |seconds, x, y| Sight { place: Some(spot(x, y, north)), ..sight(0, seconds) };
-    let mut watch = Watch::new(policy, 9);
-    assert_eq!(see(&mut watch, seen(0, 1.0, 0.0)), Verdict::New);
+    let seen = |seconds, x, y| Sighting { place: Some(spot(x, y, north)), ..sight(0, seconds) };
+    let mut tracker = SightingTracker::new(policy, 9);
+    assert_eq!(see(&mut tracker, seen(0, 1.0, 0.0)), Verdict::New);
     // It has moved on since that was written.
     for (seconds, x) in [(1, 1.9), (2, 2.8)] {
-        assert!(matches!(see(&mut watch, seen(seconds, x, 0.0)), Verdict::Counted(_)));
+        assert!(matches!(see(&mut tracker, seen(seconds, x, 0.0)), Verdict::Counted(_)));
     }
-    assert!(watch.has_memory("m") && !watch.has_memory("n"));
-    watch.map_moved("n", &spot(50.0, 50.0, north));
+    assert!(tracker.has_memory("m") && !tracker.has_memory("n"));
+    tracker.map_moved("n", &spot(50.0, 50.0, north));
     // The map turned to the left about its origin, and all that is in it.
-    watch.map_moved("m", &spot(0.0, 1.0, quarter));
-    assert_eq!(watch.look(&seen(3, 2.8, 0.0)), Verdict::New);
-    assert!(matches!(see(&mut watch, seen(3, 0.0, 2.8)), Verdict::Counted(_)));
+    tracker.map_moved("m", &spot(0.0, 1.0, quarter));
+    assert_eq!(tracker.look(&seen(3, 2.8, 0.0)), Verdict::New);
+    assert!(matches!(see(&mut tracker, seen(3, 0.0, 2.8)), Verdict::Counted(_)));
     // And back.
-    watch.map_moved("m", &spot(1.0, 0.0, north));
-    assert!(matches!(see(&mut watch, seen(4, 2.8, 0.0)), Verdict::Counted(_)));
+    tracker.map_moved("m", &spot(1.0, 0.0, north));
+    assert!(matches!(see(&mut tracker, seen(4, 2.8, 0.0)), Verdict::Counted(_)));
     // Elsewhere, where it was is unknown.
-    let camera = Spot { frame: "camera".into(), ..spot(0.0, 0.0, north) };
-    watch.map_moved("m", &camera);
-    assert!(matches!(watch.look(&seen(5, 2.8, 0.0)), Verdict::Counted(_)));
+    let camera = FramePosition { frame: "camera".into(), ..spot(0.0, 0.0, north) };
+    tracker.map_moved("m", &camera);
+    assert!(matches!(tracker.look(&seen(5, 2.8, 0.0)), Verdict::Counted(_)));
 }
 
 #[test]
 fn a_robot_that_the_map_moved_has_not_moved() {
     let policy = Policy { beyond_m: Some(1.0), ..Policy::default() };
-    let mut watch = Watch::new(policy, 9);
-    let seen = |n, x| Sight { moved: Some(spot(x)), place: Some(spot(x)), ..sight(0, n) };
-    assert_eq!(see(&mut watch, seen(0, 0.0)), Verdict::New);
-    watch.map_moved("m", &spot(100.0));
-    assert!(matches!(see(&mut watch, seen(1, 100.5)), Verdict::Unchanged(_)));
-    assert_eq!(see(&mut watch, seen(2, 101.5)), Verdict::New);
+    let mut tracker = SightingTracker::new(policy, 9);
+    let seen = |n, x| Sighting { moved: Some(spot(x)), place: Some(spot(x)), ..sight(0, n) };
+    assert_eq!(see(&mut tracker, seen(0, 0.0)), Verdict::New);
+    tracker.map_moved("m", &spot(100.0));
+    assert!(matches!(see(&mut tracker, seen(1, 100.5)), Verdict::Unchanged(_)));
+    assert_eq!(see(&mut tracker, seen(2, 101.5)), Verdict::New);
 }

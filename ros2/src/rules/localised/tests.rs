@@ -1,5 +1,5 @@
 use super::*;
-use crate::rules::config::Otherwise;
+use crate::rules::config::UnlocalisedPolicy;
 use crate::tf::Transform;
 
 fn at(seconds: f64) -> Stamp {
@@ -16,8 +16,8 @@ fn covariance(along: f64, across: f64, yaw: f64) -> [f64; 36] {
     covariance
 }
 
-fn certain(within_m: f64, age: Option<f64>) -> Certain {
-    Certain {
+fn certain(within_m: f64, age: Option<f64>) -> CovarianceBound {
+    CovarianceBound {
         key: String::new(),
         topic: "/amcl_pose".into(),
         type_name: "geometry_msgs/msg/PoseWithCovarianceStamped".parse().unwrap(),
@@ -27,13 +27,17 @@ fn certain(within_m: f64, age: Option<f64>) -> Certain {
     }
 }
 
-fn judge(said: &[(f64, [f64; 36])], asked: Certain, moment: f64) -> Result<(), NotLocalised> {
+fn judge(
+    said: &[(f64, [f64; 36])],
+    asked: CovarianceBound,
+    moment: f64,
+) -> Result<(), NotLocalised> {
     let mut localisation = Localisation::new([&asked].into_iter());
     for (stamp, covariance) in said {
         let one = localisation.said.get_mut("/amcl_pose").unwrap();
         one.note(at(*stamp), Spread::of(covariance));
     }
-    let asked = Localised { certain: Some(asked), fresh: None, otherwise: Otherwise::Drop };
+    let asked = Localised { certain: Some(asked), fresh: None, otherwise: UnlocalisedPolicy::Drop };
     localisation.judge(&asked, at(moment), &Buffer::default())
 }
 
@@ -92,8 +96,9 @@ fn a_transform_is_as_old_as_its_last_word_by_then() {
     }
     tf.insert("map", "dock", at(1.0), Transform::identity(), true).unwrap();
     let judge = |frame: &str, moment| {
-        let fresh = Fresh { frame: frame.into(), age: Duration::from_secs(1) };
-        let asked = Localised { certain: None, fresh: Some(fresh), otherwise: Otherwise::Drop };
+        let fresh = FreshnessBound { frame: frame.into(), age: Duration::from_secs(1) };
+        let asked =
+            Localised { certain: None, fresh: Some(fresh), otherwise: UnlocalisedPolicy::Drop };
         Localisation::default().judge(&asked, at(moment), &tf)
     };
     let moments = [0.5, 1.5, 2.9, 3.5, 5.9, 6.0, 7.0, 7.1];

@@ -53,14 +53,14 @@ fn what_is_seen_again_nearby_is_the_same_thing() {
         untold[0].reference,
         format!("MemoryRecord/{}", stored.get("id").unwrap().as_str().unwrap())
     );
-    let value = told(&stored, &untold[0]).unwrap();
+    let value = with_unreported(&stored, &untold[0]).unwrap();
     let record = match valid(&value) {
         Resource::MemoryRecord(record) => record,
         other => panic!("{other:?}"),
     };
     let last = record.extension.unwrap().pop().unwrap();
     assert_eq!(last.value_json.unwrap().get("count").and_then(Json::as_u64), Some(150));
-    assert_eq!(told(&value, &untold[0]), None, "told once");
+    assert_eq!(with_unreported(&value, &untold[0]), None, "told once");
     // Somewhere else it is another.
     let t = 16.0;
     let moved = detections(&bench, t, vec![cup(&bench, t, 2.5)]);
@@ -180,7 +180,7 @@ const MOVING: &str = "[ros2]\nkeyframes = ['kf_*']\n[[ros2.topic]]\ntopic = '/de
     text = 'a box at {bbox.center.position.x:.1}'\nmerge = { within_m = 1.0, update_every_s = 4 }";
 
 /// The record and what is told of it late: a box that went from 0 to 1.8 m in a second.
-fn moved_and_left(bench: &mut Bench) -> (Json, Vec<Untold>) {
+fn moved_and_left(bench: &mut Bench) -> (Json, Vec<UnreportedSightings>) {
     let first = a_box(bench, 10.0, 0.0);
     let stored = kept(bench.one(10.0, &first)).resource;
     for tick in 1..=10 {
@@ -200,7 +200,7 @@ fn what_is_told_late_is_where_it_was_seen_last() {
     }
     let (stored, untold) = moved_and_left(&mut bench);
     assert_eq!(untold.len(), 1);
-    let value = told(&stored, &untold[0]).unwrap();
+    let value = with_unreported(&stored, &untold[0]).unwrap();
     let Resource::MemoryRecord(record) = valid(&value) else { panic!("{value}") };
     assert_eq!(record.content, "a box at 1.8");
     let last = Some(Instant::from(at(11.0)));
@@ -224,7 +224,7 @@ fn a_sight_that_came_late_or_nowhere_does_not_take_the_place_of_the_last() {
     let late = a_box(&bench, 10.5, 0.5);
     assert!(matches!(bench.one(11.1, &late), Decision::Merged { count: 3 }));
     let untold = bench.rules.untold(at(14.0), false);
-    let value = told(&stored, &untold[0]).unwrap();
+    let value = with_unreported(&stored, &untold[0]).unwrap();
     let Resource::MemoryRecord(record) = valid(&value) else { panic!("{value}") };
     near(&poses(&record)[0], "map", [0.9, 0.0, 0.0]);
     assert_eq!(record.event_time, Some(Instant::from(at(11.0))));
@@ -244,7 +244,7 @@ fn what_is_to_be_told_late_moves_with_the_map() {
     memory.extensions_mut()[0] = moved.to_extension();
     bench.rules.map_moved(&memory);
     let untold = bench.rules.untold(at(14.0), false);
-    let value = told(&memory.to_value(), &untold[0]).unwrap();
+    let value = with_unreported(&memory.to_value(), &untold[0]).unwrap();
     let Resource::MemoryRecord(record) = valid(&value) else { panic!("{value}") };
     near(&poses(&record)[0], "map", [100.9, 0.0, 0.0]);
 }
@@ -260,7 +260,7 @@ fn a_thing_that_may_be_anywhere_is_told_late_where_it_was_seen_last() {
     message.set("data", "two").unwrap();
     assert!(matches!(bench.one(11.0, &message), Decision::Merged { count: 2 }));
     let untold = bench.rules.untold(at(15.0), false);
-    let value = told(&stored, &untold[0]).unwrap();
+    let value = with_unreported(&stored, &untold[0]).unwrap();
     let Resource::MemoryRecord(record) = valid(&value) else { panic!("{value}") };
     assert_eq!(record.content, "two");
     near(&poses(&record)[0], "map", [10.0, 11.0, 0.0]);

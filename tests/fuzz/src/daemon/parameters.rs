@@ -5,7 +5,7 @@ use omir_core::value::{Map, Value};
 use omir_tools::selector::Parameters;
 use omird::engine::{Code, Error, Query};
 use omird::protocols::omir::{OMIR, add_parameters, parse_query};
-use omird::service::selector_parameters;
+use omird::zenoh::selector_parameters;
 
 use crate::support::decode;
 

@@ -5,7 +5,8 @@ use omir_core::model::Resource;
 use omir_core::reference::Ref;
 use omir_core::validate::validate_resource;
 use omir_core::value::Value;
-use omird::engine::{Code, Encoding, Error, IngestContext, Prepared, RequestLimits, decode};
+use omird::engine::testing::IngestContext;
+use omird::engine::{Code, Encoding, Error, Prepared, RequestLimits, decode};
 
 use crate::support::{depth, identical};
 

@@ -3,7 +3,7 @@
 use std::ops::Bound;
 
 use omir_core::instant::{Instant, Timestamp};
-use omir_tools::instant::When;
+use omir_tools::instant::TimeBound;
 use omird::protocols::omir::parse_time_range;
 
 const NOW: Timestamp = Timestamp::from_unix(1_780_000_000, 123_456_789);
@@ -31,11 +31,11 @@ pub fn run(bytes: &[u8]) {
         }
         Err(error) => assert_eq!(error.text, text),
     }
-    if let Ok(when) = text.parse::<When>() {
+    if let Ok(when) = text.parse::<TimeBound>() {
         let range = format!("[{}..]", when.time_expression());
         let read = parse_time_range(&range, NOW);
         match when {
-            When::At(instant) => {
+            TimeBound::At(instant) => {
                 let Ok(Bound::Included(from)) = read.map(|span| span.from) else {
                     panic!("{range}");
                 };
@@ -43,7 +43,7 @@ pub fn run(bytes: &[u8]) {
                 assert_eq!(nanos, instant.unix_nanos(), "{text:?}");
             }
             // Before the clock's own beginning there is nothing to ask for.
-            When::Ago(seconds) => assert!(read.is_ok() || seconds > 1e9, "{text:?} {range}"),
+            TimeBound::Ago(seconds) => assert!(read.is_ok() || seconds > 1e9, "{text:?} {range}"),
         }
     }
 }

@@ -10,7 +10,8 @@ use omir_core::reference::{Ref, ResourceType};
 use omir_core::space::{Aabb, Center};
 use omir_core::spatial::SpatialPose;
 use omir_core::tier::Tier;
-use omird::engine::{Phrase, Query, Question, Span};
+use omird::engine::testing::Phrase;
+use omird::engine::{Query, Question, Span};
 use omird_tests::life::{WORDS, id};
 use omird_tests::random::Random;
 

@@ -28,7 +28,7 @@ const BETWEEN_TRIES: Duration = Duration::from_millis(100);
 
 /// A way to ask.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum Route {
     Http,
     Zenoh,
 }
@@ -70,9 +70,9 @@ impl Endpoint {
     }
 
     /// Returns the ways there are, the first one to be used where any will do.
-    pub(super) fn ways(&self) -> Vec<Way> {
-        let http = self.http.as_ref().map(|_| Way::Http);
-        http.into_iter().chain(self.zenoh.as_ref().map(|_| Way::Zenoh)).collect()
+    pub(super) fn ways(&self) -> Vec<Route> {
+        let http = self.http.as_ref().map(|_| Route::Http);
+        http.into_iter().chain(self.zenoh.as_ref().map(|_| Route::Zenoh)).collect()
     }
 
     /// Sends a message.
@@ -81,16 +81,16 @@ impl Endpoint {
     /// Nobody answers.
     pub(super) fn ask(
         &self,
-        way: Way,
+        way: Route,
         operation: &str,
         token: Option<&str>,
         message: &str,
     ) -> Result<Answer> {
         match (way, &self.http, &self.zenoh) {
-            (Way::Http, Some(http), _) => {
+            (Route::Http, Some(http), _) => {
                 http.ask(Method::POST, &operation.to_lowercase(), token, message, self.timeout)
             }
-            (Way::Zenoh, _, Some((client, key))) => {
+            (Route::Zenoh, _, Some((client, key))) => {
                 let lost =
                     |why: &dyn std::fmt::Display| Error::Unreachable(format!("{key}: {why}"));
                 let until = Instant::now() + self.timeout;

@@ -6,7 +6,7 @@ use std::process::Command;
 use omir_core::json;
 use omir_core::value::{Map, Value};
 
-use super::endpoint::{Answer, Endpoint, Way};
+use super::endpoint::{Answer, Endpoint, Route};
 use crate::cli::ConformanceArgs;
 use crate::error::{Error, Result};
 
@@ -77,7 +77,7 @@ impl Probe {
         Ok(())
     }
 
-    pub(super) fn ways(&self) -> Vec<Way> {
+    pub(super) fn ways(&self) -> Vec<Route> {
         self.endpoint.ways()
     }
 
@@ -124,7 +124,7 @@ impl Probe {
     }
 
     /// Sends a message with the token of an authority.
-    pub(super) fn send_by(&self, way: Way, authority: u32, message: &Map) -> Checked<Answer> {
+    pub(super) fn send_by(&self, way: Route, authority: u32, message: &Map) -> Checked<Answer> {
         let operation = message.get("operation").and_then(Value::as_str).unwrap_or_default();
         let text = json::to_string(&Value::Object(message.clone()));
         self.endpoint
@@ -135,7 +135,7 @@ impl Probe {
     /// Sends a message by the first way.
     pub(super) fn send(&self, authority: u32, message: &Map) -> Checked<Answer> {
         let way = self.endpoint.ways().first().copied();
-        self.send_by(way.unwrap_or(Way::Http), authority, message)
+        self.send_by(way.unwrap_or(Route::Http), authority, message)
     }
 
     /// Sends a message without a token.

@@ -9,12 +9,12 @@ use omir_core::value::Value;
 use omird::store::is_manifest;
 
 use super::check;
+use crate::batches::Item;
 use crate::cli::{Axes, Format, ImportArgs, Spacing, TrajectoryArgs};
 use crate::document;
 use crate::error::{Error, Result};
 use crate::instant::Instant;
 use crate::output;
-use crate::parcels::Item;
 use crate::trajectory::kitti::KittiFault;
 use crate::trajectory::memories::{self, Drive};
 use crate::trajectory::{self, Fault, Pose, euroc, kitti, tum};

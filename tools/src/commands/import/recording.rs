@@ -96,7 +96,7 @@ fn open(path: &Path) -> Result<Input> {
 }
 
 /// Decides about a file by its format: a recording is known by its bytes, by its name, or as a folder.
-pub(super) fn told(args: &ImportArgs) -> Result<ImportArgs> {
+pub(super) fn with_format(args: &ImportArgs) -> Result<ImportArgs> {
     let mut args = args.clone();
     if args.format.is_some() {
         return Ok(args);

@@ -15,9 +15,9 @@ use super::tally::Tally;
 use crate::cli::{Globals, ImportArgs};
 use crate::client::{Client, Payload};
 use crate::error::{Error, Result};
-use crate::patience::{BUSY, Patience};
+use crate::retry::{BUSY, Retry};
 use crate::selector::Parameters;
-use crate::{parcels, progress, table};
+use crate::{batches, progress, table};
 
 /// Bytes that the slowest daemon and network are expected to take in a second. A daemon that goes
 /// away is noticed at once; this is only how long one that is there may be at it.
@@ -114,8 +114,8 @@ impl<'a> Shipment<'a> {
     /// behind it may refer to what is in it.
     pub(super) fn send(&mut self, file: &File, tally: &mut Tally) -> Result<()> {
         let plan = if self.in_parts {
-            let items: Vec<parcels::Item> = file.resources.iter().map(Resource::item).collect();
-            parcels::plan(&items)
+            let items: Vec<batches::Item> = file.resources.iter().map(Resource::item).collect();
+            batches::plan(&items)
         } else if file.resources.is_empty() {
             Vec::new()
         } else {
@@ -140,8 +140,8 @@ impl<'a> Shipment<'a> {
         bar: &ProgressBar,
         tally: &mut Tally,
     ) -> Result<()> {
-        let items: Vec<parcels::Item> = file.resources.iter().map(Resource::item).collect();
-        self.deliver_all(file, parcels::plan(&items), bar, tally, |_| {})
+        let items: Vec<batches::Item> = file.resources.iter().map(Resource::item).collect();
+        self.deliver_all(file, batches::plan(&items), bar, tally, |_| {})
     }
 
     fn deliver_all(
@@ -170,11 +170,11 @@ impl<'a> Shipment<'a> {
         tally: &mut Tally,
     ) -> Result<Value> {
         let payload = Payload::Cbor(encode(file, parcel));
-        let mut patience = Patience::new(self.wait);
+        let mut retry = Retry::new(self.wait);
         loop {
             let error = match self.attempt(&payload) {
                 Ok(reply) => {
-                    if patience.is_tried() {
+                    if retry.is_tried() {
                         bar.set_message("importing");
                     }
                     return Ok(reply);
@@ -186,7 +186,7 @@ impl<'a> Shipment<'a> {
                 return Err(error);
             }
             let hindrance = if lost { "the daemon went away" } else { BUSY };
-            let Some(pause) = patience.pause_for(hindrance, self.globals, bar) else {
+            let Some(pause) = retry.pause_for(hindrance, self.globals, bar) else {
                 return Err(error);
             };
             if lost {

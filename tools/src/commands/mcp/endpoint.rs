@@ -123,7 +123,7 @@ impl Endpoint {
     pub(super) fn not_there(&self, why: &io::Error) -> Error {
         Error::Unreachable(match &self.target {
             Target::Socket(data) => {
-                let path = data.join(omird::socket::NAME);
+                let path = data.join(omird::unix_socket::NAME);
                 let path = path.display();
                 match why.kind() {
                     io::ErrorKind::PermissionDenied => format!(

@@ -7,7 +7,7 @@ use super::{complete, instant, open, read};
 use crate::cli::{Globals, StoreCatArgs};
 use crate::document;
 use crate::error::{Error, Result};
-use crate::{ids, meant, output};
+use crate::{id_prefix, ids, output};
 
 /// The resources that `cat` prints.
 enum What {
@@ -81,7 +81,7 @@ pub(in crate::commands) fn meant(history: &History, named: Ref) -> Result<Ref> {
     let begin = live.filter(|target| {
         target.kind == named.kind && ids::is_meant(named.id.as_str(), target.id.as_str())
     });
-    let only = meant::one_of(&named, begin.cloned().collect())?;
+    let only = id_prefix::one_of(&named, begin.cloned().collect())?;
     Ok(only.unwrap_or(named))
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use omird_store::{End, FileId, ForgottenTraces, SealedSegment};
+use omird_store::{Fate, FileId, ForgottenTraces, SealedSegment};
 
 use super::Catalog;
 
@@ -23,13 +23,13 @@ pub(crate) fn garbage_in_segments(
 ) -> Vec<Garbage> {
     let mut found: HashMap<FileId, Garbage> = HashMap::new();
     let (Some(first), Some(last)) = (pieces.first(), pieces.last()) else { return Vec::new() };
-    for fate in catalog.rows.fates(first.first_seq, last.last_seq, horizon) {
-        let doc = catalog.doc(fate.id);
+    for entry in catalog.rows.compaction_entries(first.first_seq, last.last_seq, horizon) {
+        let doc = catalog.doc(entry.id);
         let garbage = found.entry(doc.location.file).or_default();
-        match fate.end {
-            End::Live | End::Kept => continue,
-            End::Superseded => {}
-            End::Forgotten => garbage.told.note(catalog.version_forgotten_since(fate.id)),
+        match entry.fate {
+            Fate::Live | Fate::Kept => continue,
+            Fate::Superseded => {}
+            Fate::Forgotten => garbage.told.note(catalog.version_forgotten_since(entry.id)),
         }
         garbage.dead += u64::from(doc.location.len);
     }
@@ -52,11 +52,11 @@ pub(crate) struct InLogs {
 pub(crate) fn garbage_in_logs(catalog: &Catalog, pieces: &[SealedSegment], horizon: i64) -> InLogs {
     let first = pieces.last().map_or(0, |piece| piece.last_seq.saturating_add(1));
     let mut found = InLogs::default();
-    for fate in catalog.rows.fates(first, u64::MAX, horizon) {
-        let len = u64::from(catalog.doc(fate.id).location.len);
-        match fate.end {
-            End::Live | End::Kept => found.live += len,
-            End::Superseded | End::Forgotten => found.dead += len,
+    for entry in catalog.rows.compaction_entries(first, u64::MAX, horizon) {
+        let len = u64::from(catalog.doc(entry.id).location.len);
+        match entry.fate {
+            Fate::Live | Fate::Kept => found.live += len,
+            Fate::Superseded | Fate::Forgotten => found.dead += len,
         }
     }
     found

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use omird_store::{Fact, FactKind, Learned};
+use omird_store::{Fact, FactKind, LearnedFacts};
 
 use super::Catalog;
 use super::losses::Lost;
@@ -12,7 +12,7 @@ use crate::index::key::{KeyPrefix, RefKey};
 impl Catalog {
     /// Takes in the facts of second copies, in any order. A name of which something newer is held stays as it is.
     /// To be called before [`Catalog::finish_loading`].
-    pub fn learn(&mut self, facts: &[Fact]) -> Learned {
+    pub fn learn(&mut self, facts: &[Fact]) -> LearnedFacts {
         let mut newest: HashMap<KeyPrefix, Fact> = HashMap::new();
         for fact in facts {
             let held = newest.entry(fact.key).or_insert(*fact);
@@ -21,7 +21,7 @@ impl Catalog {
             }
         }
         if newest.is_empty() {
-            return Learned::default();
+            return LearnedFacts::default();
         }
         let named: HashMap<KeyPrefix, RefKey> = self
             .rows
@@ -29,7 +29,7 @@ impl Catalog {
             .map(|key| (key.prefix(), *key))
             .filter(|(prefix, _)| newest.contains_key(prefix))
             .collect();
-        let mut learned = Learned::default();
+        let mut learned = LearnedFacts::default();
         for fact in newest.into_values() {
             let key = named.get(&fact.key);
             if key.is_some_and(|key| self.is_as_new(key, &fact)) {
@@ -96,7 +96,7 @@ mod tests {
     use omir_core::model::{MemoryRecord, Resource};
 
     use super::*;
-    use crate::index::block::By;
+    use crate::index::block::DeletionOrigin;
     use crate::index::doc::{FileId, Location};
     use crate::index::facts::{Facts, terms_of};
     use omird_store::Index as _;
@@ -121,33 +121,37 @@ mod tests {
         let mut catalog = Catalog::new();
         let first = put(&mut catalog, "door", 1, 1);
         let updated = Fact::version(&key("door"), stamp(5, 2)).unwrap();
-        assert_eq!(catalog.learn(&[updated]), Learned { lost: 1, forgotten: 0 });
+        assert_eq!(catalog.learn(&[updated]), LearnedFacts { lost: 1, forgotten: 0 });
         assert_eq!(catalog.missing(first), Some(stamp(5, 2)));
         assert_eq!(catalog.live(&key("door")), Some(first), "what mentions it still does");
         assert_eq!(catalog.head(&key("door")).unwrap().version, 2);
         assert_eq!(catalog.losses.count(), 1);
         let next = put(&mut catalog, "door", 6, 3);
         assert_eq!((catalog.missing(next), catalog.losses.count()), (None, 0));
-        assert_eq!(catalog.learn(&[updated]), Learned::default(), "it is known of something newer");
+        assert_eq!(
+            catalog.learn(&[updated]),
+            LearnedFacts::default(),
+            "it is known of something newer"
+        );
     }
 
     #[test]
     fn what_was_forgotten_stays_so() {
         let mut catalog = Catalog::new();
         put(&mut catalog, "door", 1, 1);
-        let forgotten = Fact::tombstone(&key("door"), stamp(5, 2), By::User);
+        let forgotten = Fact::tombstone(&key("door"), stamp(5, 2), DeletionOrigin::User);
         let updated = Fact::version(&key("door"), stamp(4, 2)).unwrap();
-        assert_eq!(catalog.learn(&[forgotten, updated]), Learned { lost: 0, forgotten: 1 });
+        assert_eq!(catalog.learn(&[forgotten, updated]), LearnedFacts { lost: 0, forgotten: 1 });
         assert_eq!(catalog.live(&key("door")), None);
         assert_eq!(catalog.forgotten_since(&key("door")), Some(50));
-        assert_eq!(catalog.learn(&[forgotten, updated]), Learned::default());
+        assert_eq!(catalog.learn(&[forgotten, updated]), LearnedFacts::default());
     }
 
     #[test]
     fn a_version_number_is_never_given_twice() {
         let mut catalog = Catalog::new();
         assert_eq!(catalog.losses.least_version(&key("new")), 1);
-        catalog.learn(&[Fact::tombstone(&key("gone"), stamp(4, 7), By::Rule)]);
+        catalog.learn(&[Fact::tombstone(&key("gone"), stamp(4, 7), DeletionOrigin::Rule)]);
         catalog.learn(&[Fact::version(&key("lost"), stamp(4, 3)).unwrap()]);
         assert_eq!(
             ["gone", "lost", "new"].map(|id| catalog.losses.least_version(&key(id))),

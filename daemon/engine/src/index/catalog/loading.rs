@@ -1,7 +1,7 @@
 //! Loading: filling the catalog from the blocks of segments when a store is opened.
 
 use super::{Catalog, Places};
-use crate::index::block::{Block, Ending, Tombstone};
+use crate::index::block::{Block, EndCause, Tombstone};
 use crate::index::doc::{Doc, DocId, FileId, Location, Stamp};
 use crate::index::key::RefKey;
 
@@ -42,10 +42,10 @@ impl Catalog {
     fn load_tombstone(&mut self, tombstone: &Tombstone) {
         let key = tombstone.key();
         match tombstone.ending {
-            Ending::Forgotten(by) => {
+            EndCause::Forgotten(by) => {
                 self.add_tombstone(&key, tombstone.stamp, by);
             }
-            Ending::Dropped => self.end(&key, tombstone.stamp),
+            EndCause::Dropped => self.end(&key, tombstone.stamp),
         }
     }
 

@@ -144,7 +144,7 @@ mod tests {
     use omir_core::model::{MemoryRecord, Resource};
 
     use super::*;
-    use crate::index::block::By;
+    use crate::index::block::DeletionOrigin;
     use crate::index::doc::{FileId, Location, Stamp};
     use crate::index::facts::{Facts, terms_of};
 
@@ -170,7 +170,7 @@ mod tests {
         let first = put(&mut catalog, "a", 1);
         let other = put(&mut catalog, "b", 2);
         let second = put(&mut catalog, "a", 3);
-        catalog.forget(&key("b"), None, stamp(4), By::User);
+        catalog.forget(&key("b"), None, stamp(4), DeletionOrigin::User);
         assert_eq!(catalog.newest(), 4);
         let versions = |catalog: &Catalog, id| {
             let version = |seq| VersionReader::new(ReadPoint::UpTo(seq)).version(catalog, &key(id));
@@ -182,12 +182,12 @@ mod tests {
         // Someone has had forgotten what a rule had let go of.
         let mut other = Catalog::new();
         put(&mut other, "b", 1);
-        other.forget(&key("b"), None, stamp(2), By::Rule);
-        other.forget(&key("b"), None, stamp(4), By::User);
+        other.forget(&key("b"), None, stamp(2), DeletionOrigin::Rule);
+        other.forget(&key("b"), None, stamp(4), DeletionOrigin::User);
         assert_eq!(versions(&other, "b")[..4], [None, Some(0), None, None]);
         // It had been forgotten before, and came back in between.
         put(&mut other, "b", 5);
-        other.forget(&key("b"), None, stamp(6), By::User);
+        other.forget(&key("b"), None, stamp(6), DeletionOrigin::User);
         assert_eq!(versions(&other, "b")[1..], [None, None, None, None, Some(1), None]);
         // The name of something forgotten for something new: who mentioned the old one does not mention that.
         let new = put(&mut catalog, "b", 5);
@@ -216,7 +216,7 @@ mod tests {
         };
         assert_eq!(check(&catalog), [Some(0), Some(1), Some(2), None]);
         put(&mut catalog, "a", 5);
-        catalog.forget(&key("b"), None, stamp(6), By::User);
+        catalog.forget(&key("b"), None, stamp(6), DeletionOrigin::User);
         assert_eq!(check(&catalog), [Some(0), Some(1), Some(2), None]);
         // Its name for something new.
         put(&mut catalog, "b", 7);

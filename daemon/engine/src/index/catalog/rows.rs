@@ -5,7 +5,7 @@
 use crate::index::block::Row;
 use crate::index::doc::{Doc, DocId, FileId, Location};
 use crate::index::key::RefKey;
-use omird_store::{End, Fate};
+use omird_store::{CompactionEntry, Fate};
 
 /// The newest version of a reference, live or forgotten.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -123,21 +123,26 @@ impl Rows {
 
     /// The versions of transactions `first` to `last`, and what a compaction of their segments does to each, in the
     /// order they were recorded. It drops what was superseded before `horizon` (microseconds) or forgotten.
-    pub(super) fn fates(&self, first: u64, last: u64, horizon: i64) -> Vec<Fate> {
+    pub(super) fn compaction_entries(
+        &self,
+        first: u64,
+        last: u64,
+        horizon: i64,
+    ) -> Vec<CompactionEntry> {
         let start = self.docs.partition_point(|doc| doc.seq < first);
         let end = self.docs.partition_point(|doc| doc.seq <= last);
         let versions = (start as DocId..).zip(&self.docs[start..end]);
         versions
             .filter(|(_, doc)| !doc.dropped)
             .map(|(id, doc)| {
-                let end = match (doc.tombstoned, doc.is_live()) {
-                    (true, _) => End::Forgotten,
-                    (false, true) => End::Live,
-                    (false, false) if doc.retired < horizon => End::Superseded,
-                    (false, false) => End::Kept,
+                let fate = match (doc.tombstoned, doc.is_live()) {
+                    (true, _) => Fate::Forgotten,
+                    (false, true) => Fate::Live,
+                    (false, false) if doc.retired < horizon => Fate::Superseded,
+                    (false, false) => Fate::Kept,
                 };
                 let Doc { key, seq, ordinal, version, retired, .. } = *doc;
-                Fate { id, key, seq, ordinal, version, retired, end }
+                CompactionEntry { id, key, seq, ordinal, version, retired, fate }
             })
             .collect()
     }

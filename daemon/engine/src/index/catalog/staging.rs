@@ -10,7 +10,7 @@
 //! or redated in between.
 
 use super::Catalog;
-use crate::index::block::By;
+use crate::index::block::DeletionOrigin;
 use crate::index::doc::{DocId, Location, Stamp};
 use crate::index::facts::Facts;
 use crate::index::key::RefKey;
@@ -35,7 +35,7 @@ pub enum Staged {
         /// Of what.
         key: RefKey,
         /// The origin of a deletion.
-        by: By,
+        by: DeletionOrigin,
         /// Its time and version.
         stamp: Stamp,
         /// Words of the live version, if there is one.
@@ -66,7 +66,7 @@ impl Catalog {
         key: RefKey,
         terms: Option<&DocTerms>,
         stamp: Stamp,
-        by: By,
+        by: DeletionOrigin,
     ) -> Staged {
         Staged::Forget { key, by, stamp, words: terms.map(|terms| self.text.ids(terms)) }
     }
@@ -116,7 +116,7 @@ impl Catalog {
         key: &RefKey,
         terms: Option<&DocTerms>,
         stamp: Stamp,
-        by: By,
+        by: DeletionOrigin,
     ) -> Option<DocId> {
         let retired = self.add_tombstone(key, stamp, by);
         if let (Some(old), Some(terms)) = (retired, terms) {

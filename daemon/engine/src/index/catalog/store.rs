@@ -5,10 +5,10 @@ use std::error::Error;
 
 use omir_core::model::Resource;
 use omir_core::reference::{Ref, ResourceType};
-use omird_store::{Draw, Fact, Fate, Files, Handle, Index, Learned, Touch};
+use omird_store::{CompactionEntry, Fact, Files, Handle, Index, IndexSchema, LearnedFacts, Touch};
 
 use super::Catalog;
-use crate::index::block::{Block, By, Kind, Row};
+use crate::index::block::{Block, DeletionOrigin, Kind, Row};
 use crate::index::doc::{DocId, FileId, Location, Stamp};
 use crate::index::facts::{Facts, Position, Times, terms_of};
 use crate::index::key::{KeyPrefix, RefKey};
@@ -21,7 +21,7 @@ impl Catalog {
     }
 }
 
-impl Draw for Catalog {
+impl IndexSchema for Catalog {
     type Facts = Facts;
     type Places = Vec<Position>;
     type Times = Times;
@@ -118,7 +118,7 @@ impl Index for Catalog {
         self.put(facts, terms, None, stamp, location);
     }
 
-    fn load_tombstone(&mut self, key: &RefKey, stamp: Stamp, by: By) {
+    fn load_tombstone(&mut self, key: &RefKey, stamp: Stamp, by: DeletionOrigin) {
         self.forget(key, None, stamp, by);
     }
 
@@ -126,7 +126,7 @@ impl Index for Catalog {
         self.replay_touch(touch);
     }
 
-    fn learn(&mut self, facts: &[Fact]) -> Learned {
+    fn learn(&mut self, facts: &[Fact]) -> LearnedFacts {
         self.learn(facts)
     }
 
@@ -182,8 +182,8 @@ impl Index for Catalog {
         self.usage_since_stored(id, reference.to_string())
     }
 
-    fn fates(&self, first: u64, last: u64, horizon: i64) -> Vec<Fate> {
-        self.rows.fates(first, last, horizon)
+    fn compaction_entries(&self, first: u64, last: u64, horizon: i64) -> Vec<CompactionEntry> {
+        self.rows.compaction_entries(first, last, horizon)
     }
 
     fn compact(

@@ -1,7 +1,7 @@
 //! Tombstones: what was forgotten, and names that were given to something new since.
 
 use super::rows::Rows;
-use crate::index::block::By;
+use crate::index::block::DeletionOrigin;
 use crate::index::key::RefKey;
 
 /// A deletion whose tombstone is still held.
@@ -13,7 +13,7 @@ pub(super) struct Tombstone {
     pub(super) ended: u64,
     /// The time of the order; microseconds.
     pub(super) at: i64,
-    pub(super) by: By,
+    pub(super) by: DeletionOrigin,
 }
 
 /// The tombstones that are held, by name.
@@ -35,10 +35,10 @@ impl Tombstones {
     }
 
     /// Adds a tombstone. A later rule does not take back that a user had the thing forgotten.
-    pub(super) fn add(&mut self, key: RefKey, seq: u64, at: i64, by: By) {
+    pub(super) fn add(&mut self, key: RefKey, seq: u64, at: i64, by: DeletionOrigin) {
         let tombstone = Tombstone { seq, ended: seq, at, by };
         let held = self.held.entry(key).or_insert(tombstone);
-        if held.by != By::User {
+        if held.by != DeletionOrigin::User {
             *held = Tombstone { ended: held.ended, ..tombstone };
         }
     }
@@ -61,8 +61,8 @@ impl Tombstones {
     /// The records that became a part of another, with that one.
     pub(super) fn merged(&self) -> impl Iterator<Item = (RefKey, RefKey)> + '_ {
         self.held.iter().filter_map(|(key, tombstone)| match tombstone.by {
-            By::Merging(into) => Some((*key, into)),
-            By::User | By::Rule => None,
+            DeletionOrigin::Merging(into) => Some((*key, into)),
+            DeletionOrigin::User | DeletionOrigin::Rule => None,
         })
     }
 
@@ -73,14 +73,14 @@ impl Tombstones {
         const UNKNOWN: Option<i64> = Some(i64::MIN);
         let Some(mut tombstone) = self.get(key) else { return UNKNOWN };
         // The bearers of a reused name are not told apart.
-        if tombstone.by != By::User && self.name_reused(key).is_some() {
+        if tombstone.by != DeletionOrigin::User && self.name_reused(key).is_some() {
             return UNKNOWN;
         }
         loop {
             let into = match tombstone.by {
-                By::User => return Some(tombstone.at),
-                By::Rule => return None,
-                By::Merging(into) => into,
+                DeletionOrigin::User => return Some(tombstone.at),
+                DeletionOrigin::Rule => return None,
+                DeletionOrigin::Merging(into) => into,
             };
             // It became a part of what bore the name then.
             if self.name_reused(&into).is_some_and(|seq| seq > tombstone.seq) {
@@ -101,7 +101,7 @@ mod tests {
     use omir_core::instant::{Instant, Timestamp};
     use omir_core::model::{MemoryRecord, Resource};
 
-    use crate::index::block::By;
+    use crate::index::block::DeletionOrigin;
     use crate::index::catalog::Catalog;
     use crate::index::doc::{FileId, Location, Stamp};
     use crate::index::facts::{Facts, terms_of};
@@ -123,7 +123,7 @@ mod tests {
         catalog.put(&Facts::of(&record), &terms_of(&record), None, stamp(seq), location);
     }
 
-    fn forget(catalog: &mut Catalog, id: &str, seq: u64, by: By) {
+    fn forget(catalog: &mut Catalog, id: &str, seq: u64, by: DeletionOrigin) {
         catalog.forget(&key(id), None, stamp(seq), by);
     }
 
@@ -131,8 +131,8 @@ mod tests {
     fn merged() -> Catalog {
         let mut catalog = Catalog::new();
         ["a", "b", "c"].into_iter().zip(1..).for_each(|(id, seq)| put(&mut catalog, id, seq));
-        forget(&mut catalog, "a", 4, By::Merging(key("b")));
-        forget(&mut catalog, "b", 5, By::Merging(key("c")));
+        forget(&mut catalog, "a", 4, DeletionOrigin::Merging(key("b")));
+        forget(&mut catalog, "b", 5, DeletionOrigin::Merging(key("c")));
         catalog
     }
 
@@ -143,15 +143,15 @@ mod tests {
         assert_eq!(since(&catalog), [None, None]);
         put(&mut catalog, "c", 6);
         assert_eq!(since(&catalog), [None, None], "another version");
-        forget(&mut catalog, "c", 7, By::User);
+        forget(&mut catalog, "c", 7, DeletionOrigin::User);
         assert_eq!(since(&catalog), [Some(70), Some(70)]);
         assert_eq!(catalog.version_forgotten_since(0), Some(70));
         // A rule that comes later takes nothing back.
-        forget(&mut catalog, "c", 8, By::Rule);
+        forget(&mut catalog, "c", 8, DeletionOrigin::Rule);
         assert_eq!(since(&catalog), [Some(70), Some(70)]);
 
         let mut catalog = merged();
-        forget(&mut catalog, "c", 7, By::Rule);
+        forget(&mut catalog, "c", 7, DeletionOrigin::Rule);
         assert_eq!(since(&catalog), [None, None]);
     }
 
@@ -164,24 +164,24 @@ mod tests {
             put(&mut catalog, id, 7);
             let since = |of: &str| catalog.forgotten_since(&key(of));
             assert_eq!([since("a"), since("b")], found, "{id} is back");
-            forget(&mut catalog, id, 8, By::Rule);
+            forget(&mut catalog, id, 8, DeletionOrigin::Rule);
             let doc = catalog.doc(0);
             assert_eq!((doc.key, catalog.version_forgotten_since(0)), (key("a"), Some(40)));
         }
         let mut catalog = merged();
-        forget(&mut catalog, "c", 7, By::User);
+        forget(&mut catalog, "c", 7, DeletionOrigin::User);
         put(&mut catalog, "c", 8);
         assert_eq!(catalog.forgotten_since(&key("a")), UNKNOWN, "that is another");
         // But what becomes a part of the new one is not.
         put(&mut catalog, "d", 9);
-        forget(&mut catalog, "d", 10, By::Merging(key("c")));
+        forget(&mut catalog, "d", 10, DeletionOrigin::Merging(key("c")));
         assert_eq!(catalog.forgotten_since(&key("d")), None);
         // No store writes these.
         put(&mut catalog, "e", 11);
-        forget(&mut catalog, "e", 12, By::Merging(key("e")));
+        forget(&mut catalog, "e", 12, DeletionOrigin::Merging(key("e")));
         assert_eq!(catalog.forgotten_since(&key("e")), UNKNOWN);
         put(&mut catalog, "f", 13);
-        forget(&mut catalog, "f", 14, By::Merging(key("lost")));
+        forget(&mut catalog, "f", 14, DeletionOrigin::Merging(key("lost")));
         assert_eq!(catalog.forgotten_since(&key("f")), UNKNOWN);
     }
 }

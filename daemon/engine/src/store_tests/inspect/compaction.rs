@@ -36,9 +36,9 @@ fn a_compacted_store_is_sound_and_can_be_repaired() {
     assert_eq!(report.verdict(), Verdict::Sound, "{:#?}", report.findings);
     let numbers: Vec<u64> = report
         .history
-        .chapters
+        .intervals
         .iter()
-        .filter_map(|chapter| match report.history.files[chapter.file?].source.kind {
+        .filter_map(|interval| match report.history.files[interval.file?].source.kind {
             FileKind::Segment(number) => Some(number),
             FileKind::Log(_) => None,
         })

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use omird_store::UntrustedInterval;
 
-use super::Purpose;
+use super::SweepTrigger;
 use super::report::SweepReport;
 use crate::Engine;
 use crate::error::Error;
@@ -48,12 +48,12 @@ pub(super) struct Pass<'a> {
 }
 
 /// The reason for the early end of a pass: it was told to stop, or the writer refused.
-enum End {
+enum PassEnd {
     Stopped,
     Refused(Error),
 }
 
-impl From<Error> for End {
+impl From<Error> for PassEnd {
     fn from(error: Error) -> Self {
         Self::Refused(error)
     }
@@ -82,17 +82,17 @@ impl<'a> Pass<'a> {
     pub(super) fn new(
         engine: &'a Engine,
         announced: &'a mut Announced,
-        purpose: Purpose,
+        purpose: SweepTrigger,
         pause: &'a dyn Fn() -> bool,
     ) -> Self {
         let (now, _) = engine.now();
-        let dry_run = purpose == Purpose::DryRun;
+        let dry_run = purpose == SweepTrigger::DryRun;
         Self {
             engine,
             announced,
             dry_run,
-            is_upkeep: purpose == Purpose::Upkeep,
-            may_write: purpose != Purpose::Upkeep
+            is_upkeep: purpose == SweepTrigger::Upkeep,
+            may_write: purpose != SweepTrigger::Upkeep
                 || engine.inner.shared.odometer.may_write_unasked(),
             pause,
             now: now.as_micros(),
@@ -113,8 +113,8 @@ impl<'a> Pass<'a> {
                 Ok(()) if !self.dry_run && self.may_write => {
                     self.engine.inner.shared.sweep.swept.fetch_max(self.now, Ordering::Relaxed);
                 }
-                Ok(()) | Err(End::Stopped) => {}
-                Err(End::Refused(error)) => return Err(error),
+                Ok(()) | Err(PassEnd::Stopped) => {}
+                Err(PassEnd::Refused(error)) => return Err(error),
             }
         }
         let took = began.elapsed().as_micros();
@@ -122,7 +122,7 @@ impl<'a> Pass<'a> {
         Ok(self.report)
     }
 
-    fn stages(&mut self, fading: &Fading) -> Result<(), End> {
+    fn stages(&mut self, fading: &Fading) -> Result<(), PassEnd> {
         self.announce_moves(fading)?;
         if self.may_write {
             if self.engine.settings().forgetting.merge {
@@ -134,12 +134,12 @@ impl<'a> Pass<'a> {
         self.evict(fading)
     }
 
-    fn yield_to_others(&self) -> Result<(), End> {
-        if (self.pause)() { Ok(()) } else { Err(End::Stopped) }
+    fn yield_to_others(&self) -> Result<(), PassEnd> {
+        if (self.pause)() { Ok(()) } else { Err(PassEnd::Stopped) }
     }
 
     /// Has the writer do these, and waits for it.
-    fn submit(&self, acts: Vec<Act>) -> Result<(), End> {
+    fn submit(&self, acts: Vec<Act>) -> Result<(), PassEnd> {
         if !acts.is_empty() && !self.dry_run {
             self.engine.execute(Change::Sweep(acts))?;
         }

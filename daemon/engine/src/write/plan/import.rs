@@ -13,7 +13,7 @@ use crate::index::catalog::Head;
 use crate::index::doc::DocId;
 use crate::index::facts::{Facts, terms_of};
 use crate::index::key::RefKey;
-use crate::ingest::import_rule::{self, Claim, Held, Merged, Precedence, stated_version};
+use crate::ingest::import_rule::{self, Claim, Merged, Precedence, StoredState, stated_version};
 use crate::write::command::{Effect, Stored};
 use omir_core::event::EventKind;
 
@@ -106,13 +106,13 @@ impl Planner<'_> {
     }
 
     /// The stored resource beside `resource`, which has inherited from it already.
-    fn held(&self, resource: &Resource, head: Option<Head>, old: Option<&Old>) -> Held {
+    fn held(&self, resource: &Resource, head: Option<Head>, old: Option<&Old>) -> StoredState {
         match (head, old) {
-            (None, _) => Held::Nothing,
-            (Some(_), None) => Held::Forgotten,
+            (None, _) => StoredState::Nothing,
+            (Some(_), None) => StoredState::Forgotten,
             (Some(head), Some(old)) => {
                 let claim = self.claim(head, &old.0);
-                Held::Live { claim, same: self.is_same(resource, head.doc, old) }
+                StoredState::Live { claim, same: self.is_same(resource, head.doc, old) }
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Revising one record in place: anchoring it, or saying how believable it turned out.
 
-use omir_core::confidence::{Beta, Outcome, Weight};
+use omir_core::confidence::{Beta, FeedbackOutcome, Weight};
 use omir_core::instant::{Instant, Timestamp};
 use omir_core::model::{Confidence, Resource};
 use omir_core::number::Number;
@@ -21,7 +21,7 @@ pub(super) enum Revision {
     /// True if it resists forgetting.
     Anchor(bool),
     /// The outcome.
-    Feedback(Outcome, Weight),
+    Feedback(FeedbackOutcome, Weight),
 }
 
 impl Planner<'_> {

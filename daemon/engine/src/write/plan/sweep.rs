@@ -3,7 +3,7 @@
 
 use omir_core::model::Resource;
 use omir_core::reference::{Ref, ResourceType};
-use omird_store::Who;
+use omird_store::RecordedOrigin;
 
 use super::version::stamp;
 use super::{NoPlan, Plan, Planner, inherit_access, set_tier};
@@ -46,9 +46,11 @@ impl Planner<'_> {
                 Act::Merge(into, others) => self.consolidate(&mut plan, &into, &others),
                 Act::Forget(chosen, cause) => {
                     // Until when it is valid is what someone said of it.
-                    self.let_go(&mut plan, &chosen, Who::User, cause)
+                    self.let_go(&mut plan, &chosen, RecordedOrigin::User, cause)
                 }
-                Act::Evict(chosen, cause) => self.let_go(&mut plan, &chosen, Who::Rule, cause),
+                Act::Evict(chosen, cause) => {
+                    self.let_go(&mut plan, &chosen, RecordedOrigin::Rule, cause)
+                }
             };
             done += u64::from(did);
         }
@@ -64,7 +66,13 @@ impl Planner<'_> {
             && !self.pending.contains_key(&key)
     }
 
-    fn let_go(&mut self, plan: &mut Plan, chosen: &Chosen, who: Who, cause: Cause) -> bool {
+    fn let_go(
+        &mut self,
+        plan: &mut Plan,
+        chosen: &Chosen,
+        who: RecordedOrigin,
+        cause: Cause,
+    ) -> bool {
         if !self.is_current(chosen) {
             return false;
         }
@@ -116,7 +124,7 @@ impl Planner<'_> {
         if self.push(plan, resource, facts, terms, superseded, version, kind).is_err() {
             return false;
         }
-        let merging = Who::Merging(plan.ops.len().saturating_sub(1));
+        let merging = RecordedOrigin::Merging(plan.ops.len().saturating_sub(1));
         let count = absorbed.len();
         if let Some(event) = plan.events.last_mut() {
             let reason = format!("{count} more observations of the same became part of it");

@@ -7,15 +7,15 @@ use omir_core::json;
 use omir_core::value::Value;
 
 use super::row::Waiting;
-use super::{Answered, Field, State, knows, turn};
+use super::{Answered, Field, State, context, knows};
 use crate::clock::{LEAP, LEAP_OF_STRANGERS};
 use crate::envelope::Envelope;
 use crate::failure::{Failure, INVALID_ENVELOPE, TOO_LARGE};
 use crate::fingerprint;
 use crate::log::{Delta, Entry};
 use crate::model::Model;
+use crate::operation_context::{CallerRights, Contents, OperationResult};
 use crate::store::{Batch, StoreView, message_key};
-use crate::turn::{Contents, Done, Who};
 use crate::types::Unit;
 use crate::work;
 
@@ -26,7 +26,7 @@ const FULL: usize = 4;
 
 /// The changes that are decided about together.
 #[derive(Default)]
-struct Deciding {
+struct PendingDecisions {
     batch: Batch,
     /// Units that are not written yet.
     pending: HashMap<String, Unit>,
@@ -38,7 +38,7 @@ struct Deciding {
     is_ahead: bool,
 }
 
-impl Deciding {
+impl PendingDecisions {
     /// Tells the model of the last entry. That is put off until somebody needs it: where the store refuses the one operation
     /// that came alone, nothing must be taken back.
     fn apply(&mut self, model: &mut Model) {
@@ -56,14 +56,14 @@ impl Field {
         state: &mut State,
         waiting: Vec<Waiting>,
         is_busy: bool,
-    ) -> Vec<(Answered, Done)> {
+    ) -> Vec<(Answered, OperationResult)> {
         if let Err(failure) = self.refresh(state) {
             return waiting.into_iter().map(|one| (one.answered, Err(failure.clone()))).collect();
         }
         let leased = self.clock.lock().leased();
-        let mut deciding = Deciding::default();
+        let mut deciding = PendingDecisions::default();
         // The answers, and if each stands for an entry.
-        let mut answers: Vec<(Answered, Done, bool)> = Vec::new();
+        let mut answers: Vec<(Answered, OperationResult, bool)> = Vec::new();
         let mut waiting = waiting.into_iter();
         while let Some(Waiting { envelope, who, answered, .. }) = waiting.next() {
             let before = deciding.batch.entries.len();
@@ -122,9 +122,9 @@ impl Field {
         &self,
         state: &mut State,
         envelope: &Envelope,
-        who: &Who,
+        who: &CallerRights,
         is_busy: bool,
-        deciding: &mut Deciding,
+        deciding: &mut PendingDecisions,
     ) -> Result<(u16, Value, bool), Failure> {
         deciding.apply(&mut state.model);
         let key = message_key(&envelope.agent_id, &envelope.id);
@@ -141,9 +141,9 @@ impl Field {
         };
         let (at, _) = self.store.now();
         let (done, authority, mut deltas, units, description) = {
-            let mut turn = turn(&state.model, &view, who, envelope, epoch, &at, is_busy);
-            let done = work::work(&mut turn);
-            (done, turn.authority, turn.deltas, turn.units, turn.description)
+            let mut context = context(&state.model, &view, who, envelope, epoch, &at, is_busy);
+            let done = work::work(&mut context);
+            (done, context.authority, context.deltas, context.units, context.description)
         };
         self.note_unless(done.is_ok() && !deltas.is_empty(), envelope, epoch, &at, &done);
         let (status, reply) = done?;
@@ -237,7 +237,7 @@ fn answered_before(
     view: &StoreView<'_>,
     epoch: u64,
     envelope: &Envelope,
-    who: &Who,
+    who: &CallerRights,
 ) -> Result<(u16, Value, bool), Failure> {
     let entry = view.entry(epoch)?;
     let entry =

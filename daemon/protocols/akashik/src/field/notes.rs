@@ -3,15 +3,15 @@
 use super::Field;
 use crate::envelope::Envelope;
 use crate::log::Read;
+use crate::operation_context::OperationResult;
 use crate::store::Batch;
-use crate::turn::Done;
 
 /// Reads that wait for a change to be written with it.
 const MOST_READS: usize = 64;
 
 impl Field {
     /// Notes an operation that is in no entry.
-    pub(super) fn note(&self, envelope: &Envelope, epoch: u64, at: &str, done: &Done) {
+    pub(super) fn note(&self, envelope: &Envelope, epoch: u64, at: &str, done: &OperationResult) {
         let outcome = match done {
             Ok(_) => "ok".to_owned(),
             Err(failure) => failure.code.name.to_owned(),
@@ -38,7 +38,7 @@ impl Field {
         envelope: &Envelope,
         epoch: u64,
         at: &str,
-        done: &Done,
+        done: &OperationResult,
     ) {
         if !is_entry {
             self.note(envelope, epoch, at, done);

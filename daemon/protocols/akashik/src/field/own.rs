@@ -4,13 +4,13 @@ use std::collections::HashMap;
 
 use omir_core::value::Map;
 
-use super::{Field, State, overflow, turn};
+use super::{Field, State, context, overflow};
 use crate::clock::LEAP;
 use crate::envelope::Envelope;
 use crate::failure::Failure;
 use crate::log::{Delta, Entry};
+use crate::operation_context::CallerRights;
 use crate::store::Batch;
-use crate::turn::Who;
 use crate::words::Operation;
 use crate::work::detect;
 
@@ -81,7 +81,7 @@ impl Field {
         let clock = *self.clock.lock();
         let epoch = clock.after(0, LEAP).map_err(|_| overflow(0))?;
         let (at, _) = self.store.now();
-        let who = Who {
+        let who = CallerRights {
             authority: 0,
             holder: String::new(),
             caller: FIELD.to_owned(),
@@ -100,12 +100,12 @@ impl Field {
         let (pending, entries) = (HashMap::new(), Vec::new());
         let view = self.view(&pending, &entries);
         let deltas = {
-            let mut turn = turn(&state.model, &view, &who, &envelope, epoch, &at, false);
+            let mut context = context(&state.model, &view, &who, &envelope, epoch, &at, false);
             for id in &ids {
-                detect::of_stored(&mut turn, id, false)?;
+                detect::of_stored(&mut context, id, false)?;
             }
-            turn.deltas.push(Delta::Detected { ids });
-            turn.deltas
+            context.deltas.push(Delta::Detected { ids });
+            context.deltas
         };
         self.by_itself(state, Operation::Detect, epoch, "conflicts that were put off", deltas)
     }

@@ -6,7 +6,7 @@ use omir_core::value::{Map, Value};
 
 use super::Answered;
 use crate::envelope::Envelope;
-use crate::turn::Who;
+use crate::operation_context::CallerRights;
 
 /// Most operations of one transaction.
 const MOST_AT_ONCE: usize = 64;
@@ -20,7 +20,7 @@ const MOST_WAITING_BYTES: usize = 16 << 20;
 /// An operation that waits.
 pub(super) struct Waiting {
     pub(super) envelope: Envelope,
-    pub(super) who: Who,
+    pub(super) who: CallerRights,
     pub(super) answered: Answered,
     /// About the bytes that its payload takes.
     bytes: usize,
@@ -40,7 +40,7 @@ impl Row {
     pub(super) fn take_in(
         &mut self,
         envelope: Envelope,
-        who: Who,
+        who: CallerRights,
         answered: Answered,
     ) -> Result<(), (Answered, usize)> {
         let bytes = weight(&envelope.payload);

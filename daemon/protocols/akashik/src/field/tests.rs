@@ -13,8 +13,8 @@ use crate::Akashik;
 use crate::failure::TOO_LARGE;
 use crate::words::Operation;
 
-fn somebody() -> Who {
-    Who {
+fn somebody() -> CallerRights {
+    CallerRights {
         authority: 4,
         holder: String::new(),
         caller: "somebody".to_owned(),
@@ -37,9 +37,9 @@ fn envelope(id: &str, operation: Operation, payload: &str) -> Envelope {
 }
 
 /// Asks for changes that are decided about together.
-fn together(field: &Arc<Field>, messages: Vec<Envelope>) -> Vec<Done> {
+fn together(field: &Arc<Field>, messages: Vec<Envelope>) -> Vec<OperationResult> {
     let deciding = field.hold();
-    let told: Vec<mpsc::Receiver<Done>> = messages
+    let told: Vec<mpsc::Receiver<OperationResult>> = messages
         .into_iter()
         .map(|message| {
             let (tell, told) = mpsc::channel();

@@ -119,8 +119,8 @@ impl Store {
         record.kind = Some(Kind::Learning);
         let mut of = vec![field.clone()];
         for id in conflict.units() {
-            let kept = model.units.get(id).map(|kept| &kept.unit);
-            if let Some(unit) = kept.or_else(|| batch.units.iter().find(|unit| unit.id == id)) {
+            let indexed = model.units.get(id).map(|indexed| &indexed.unit);
+            if let Some(unit) = indexed.or_else(|| batch.units.iter().find(|unit| unit.id == id)) {
                 let author = self.name(Sort::Agent, &unit.source.agent_id)?;
                 if !of.contains(&author) {
                     of.push(author);

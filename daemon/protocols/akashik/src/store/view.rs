@@ -16,7 +16,7 @@ use crate::claims::KnownClaims;
 use crate::failure::Failure;
 use crate::log::Entry;
 use crate::names::Sort;
-use crate::turn::{Agreement, Contents, RobotMemory};
+use crate::operation_context::{Agreement, Contents, RobotMemory};
 use crate::types::{Intent, Source, Unit};
 use crate::words::{MemoryType, Mode, UnitStatus};
 

@@ -7,9 +7,9 @@ use crate::failure::{AGENT_ID_TAKEN, Failure, INSUFFICIENT_AUTHORITY, INVALID_EN
 use crate::log::{Delta, object};
 use crate::machines::{AGENTS, AgentCause, TASKS, TaskCause, next};
 use crate::model::Model;
+use crate::operation_context::{OperationContext, OperationResult};
 use crate::params::Params;
 use crate::rights::{Act, Viewer};
-use crate::turn::{Done, Turn};
 use crate::types::{Agent, Task};
 use crate::words::Operation;
 
@@ -17,19 +17,22 @@ use crate::words::Operation;
 const MOST_INTERESTS: usize = 64;
 const LONGEST_INTEREST: usize = 256;
 
-pub(crate) fn register(turn: &mut Turn<'_>, mut params: Params<'_>) -> Done {
+pub(crate) fn register(
+    context: &mut OperationContext<'_>,
+    mut params: Params<'_>,
+) -> OperationResult {
     let id = params.needed_id("id")?;
     let role = params.said("role")?;
     let interests = interests(&mut params)?;
     let required = params.texts("required_operations")?;
     let declared = params.integer("authority_level", 0)?;
     params.finish()?;
-    turn.may(Act::Register)?;
-    if id != turn.agent_id() {
+    context.may(Act::Register)?;
+    if id != context.agent_id() {
         let message = "`agent_id` of the envelope and `id` of the payload are two agents";
         return Err(Failure::new(&INVALID_ENVELOPE, message));
     }
-    let authority = turn.who.authority;
+    let authority = context.who.authority;
     let declared = declared.map(|declared| u32::try_from(declared).unwrap_or(u32::MAX));
     if let Some(declared) = declared.filter(|declared| *declared > authority) {
         let message =
@@ -42,17 +45,17 @@ pub(crate) fn register(turn: &mut Turn<'_>, mut params: Params<'_>) -> Done {
         let reason = format!("this field does not offer {}", missing.join(", "));
         let rejected = object([
             ("status", "rejected".into()),
-            ("field_capabilities", answers::capabilities(turn.contents)),
+            ("field_capabilities", answers::capabilities(context.contents)),
             ("rejection_reason", reason.into()),
         ]);
         return Ok((200, rejected));
     }
-    let before = turn.model.agents.get(id);
+    let before = context.model.agents.get(id);
     let Some(status) = next(AGENTS, before.map(|agent| agent.status), AgentCause::Register) else {
         return Err(Failure::new(&AGENT_ID_TAKEN, format!("agent {id:?} is registered")));
     };
     // What the agent left behind is its own still: drafts, memberships, invitations.
-    if before.is_some_and(|agent| !turn.who.may_be(agent)) {
+    if before.is_some_and(|agent| !context.who.may_be(agent)) {
         let message = format!(
             "agent {id:?} was registered with another token; choose another id, or ask the owner for a token that \
              names this agent (`omir token add NAME --scope akashik:agent --agent {id}`)"
@@ -65,17 +68,17 @@ pub(crate) fn register(turn: &mut Turn<'_>, mut params: Params<'_>) -> Done {
         status,
         interests,
         current_task_id: None,
-        holder: turn.who.holder.clone(),
+        holder: context.who.holder.clone(),
         authority: declared.unwrap_or(authority),
         declared,
     };
     let answer = object([
         ("status", "registered".into()),
         ("agent", answers::agent(&agent)),
-        ("field_capabilities", answers::capabilities(turn.contents)),
+        ("field_capabilities", answers::capabilities(context.contents)),
     ]);
-    turn.description = format!("agent {id} joined as {role}");
-    turn.deltas.push(Delta::Agent(agent));
+    context.description = format!("agent {id} joined as {role}");
+    context.deltas.push(Delta::Agent(agent));
     Ok((201, answer))
 }
 
@@ -90,43 +93,48 @@ fn interests(params: &mut Params<'_>) -> Result<Vec<String>, Failure> {
     Ok(interests)
 }
 
-pub(crate) fn deregister(turn: &mut Turn<'_>, mut params: Params<'_>) -> Done {
+pub(crate) fn deregister(
+    context: &mut OperationContext<'_>,
+    mut params: Params<'_>,
+) -> OperationResult {
     let id = params.needed_id("agent_id")?;
     params.finish()?;
-    let sender = turn.sender()?;
-    turn.may(if id == sender.id { Act::DeregisterSelf } else { Act::DeregisterOther })?;
+    let sender = context.sender()?;
+    context.may(if id == sender.id { Act::DeregisterSelf } else { Act::DeregisterOther })?;
     let cleanup = |units: usize, tasks: usize| {
         object([("units_orphaned", units.into()), ("tasks_reassigned", tasks.into())])
     };
-    let Some(agent) = turn.model.agent(id) else {
+    let Some(agent) = context.model.agent(id) else {
         let answer = object([("status", "not_found".into()), ("cleanup", cleanup(0, 0))]);
         return Ok((200, answer));
     };
     let Some(status) = next(AGENTS, Some(agent.status), AgentCause::Leave) else {
         return Err(Failure::transition("agent", id, agent.status.as_str(), "deregistered"));
     };
-    let orphaned = turn.model.units.values().filter(|kept| kept.unit.source.agent_id == id).count();
-    let released = release_tasks(turn, id, "its agent left")?;
-    turn.deltas.push(Delta::Agent(Agent { status, current_task_id: None, ..agent.clone() }));
-    let gone: Vec<String> = turn
+    let orphaned =
+        context.model.units.values().filter(|indexed| indexed.unit.source.agent_id == id).count();
+    let released = release_tasks(context, id, "its agent left")?;
+    context.deltas.push(Delta::Agent(Agent { status, current_task_id: None, ..agent.clone() }));
+    let gone: Vec<String> = context
         .model
         .subscriptions
         .values()
         .filter(|one| one.agent_id == id)
         .map(|one| one.id.clone())
         .collect();
-    turn.deltas.extend(gone.into_iter().map(|id| Delta::Unsubscribed { id }));
-    turn.description = format!("agent {id} left");
+    context.deltas.extend(gone.into_iter().map(|id| Delta::Unsubscribed { id }));
+    context.description = format!("agent {id} left");
     Ok((200, object([("status", "ok".into()), ("cleanup", cleanup(orphaned, released))])))
 }
 
 /// Gives back the open tasks of an agent, and returns their number. They are marked as in need of another agent.
 pub(crate) fn release_tasks(
-    turn: &mut Turn<'_>,
+    context: &mut OperationContext<'_>,
     agent_id: &str,
     reason: &str,
 ) -> Result<usize, Failure> {
-    let held = turn.model.tasks.values().filter(|task| task.assignee.as_deref() == Some(agent_id));
+    let held =
+        context.model.tasks.values().filter(|task| task.assignee.as_deref() == Some(agent_id));
     let mut released = Vec::new();
     for task in held {
         let Some(state) = next(TASKS, Some(task.state), TaskCause::Release) else { continue };
@@ -139,22 +147,27 @@ pub(crate) fn release_tasks(
         }));
     }
     let count = released.len();
-    turn.deltas.extend(released);
+    context.deltas.extend(released);
     Ok(count)
 }
 
 /// Moves an agent, after what this operation has changed so far. A move that its table does not have is none.
-pub(crate) fn move_agent(turn: &mut Turn<'_>, id: &str, cause: AgentCause, task: Option<&str>) {
-    let changed = turn.deltas.iter().rev().find_map(|delta| match delta {
+pub(crate) fn move_agent(
+    context: &mut OperationContext<'_>,
+    id: &str,
+    cause: AgentCause,
+    task: Option<&str>,
+) {
+    let changed = context.deltas.iter().rev().find_map(|delta| match delta {
         Delta::Agent(agent) if agent.id == id => Some(agent),
         _ => None,
     });
-    let Some(agent) = changed.or_else(|| turn.model.agent(id)) else { return };
+    let Some(agent) = changed.or_else(|| context.model.agent(id)) else { return };
     let Some(status) = next(AGENTS, Some(agent.status), cause) else { return };
     let current_task_id = task.map(str::to_owned);
     let moved = Agent { status, current_task_id, ..agent.clone() };
     if moved != *agent {
-        turn.deltas.push(Delta::Agent(moved));
+        context.deltas.push(Delta::Agent(moved));
     }
 }
 

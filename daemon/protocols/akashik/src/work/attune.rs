@@ -9,11 +9,11 @@ use crate::answers;
 use crate::failure::Failure;
 use crate::log::object;
 use crate::meaning;
-use crate::model::{Kept, Model};
+use crate::model::{IndexedUnit, Model};
+use crate::operation_context::{Agreement, OperationContext, OperationResult, RobotMemory, value};
 use crate::params::Params;
 use crate::rights::Act;
 use crate::store::MOST_SEARCHED;
-use crate::turn::{Agreement, Done, RobotMemory, Turn, value};
 use crate::types::Unit;
 use crate::words::{Form, MemoryType, UnitStatus};
 
@@ -64,8 +64,8 @@ impl Layer {
     }
 
     /// No unit states its layer: plans are ahead, questions and what is contested is in progress, the rest is concluded.
-    fn of(kept: &Kept) -> Self {
-        match (kept.unit.of, kept.status) {
+    fn of(indexed: &IndexedUnit) -> Self {
+        match (indexed.unit.of, indexed.status) {
             (MemoryType::Intention, _) => Self::Future,
             (MemoryType::Question | MemoryType::Assumption, _) | (_, UnitStatus::Contested) => {
                 Self::Present
@@ -105,43 +105,48 @@ impl Scope {
     }
 }
 
-pub(crate) fn attune(turn: &mut Turn<'_>, mut params: Params<'_>) -> Done {
+pub(crate) fn attune(
+    context: &mut OperationContext<'_>,
+    mut params: Params<'_>,
+) -> OperationResult {
     let scope = Scope::read(&mut params)?;
     let hint = params.text("context_hint")?;
     let form = params.word("format", Form::WORDS, Form::parse)?.unwrap_or(Form::Full);
     params.finish()?;
-    let sender = turn.sender()?;
-    turn.may(Act::Attune)?;
-    turn.check_session(false)?;
-    let viewer = turn.viewer();
+    let sender = context.sender()?;
+    context.may(Act::Attune)?;
+    context.check_session(false)?;
+    let viewer = context.viewer();
     let mut words = vec![scope.role.as_str()];
     words.extend(scope.interests.iter().chain(&sender.interests).map(String::as_str));
     words.extend(hint);
     let query = words.join(" ");
-    let ranks = Ranks::new(turn, &scope, &query)?;
-    let is_wanted = |kept: &Kept| {
-        (scope.include_own || kept.unit.source.agent_id != viewer.agent_id)
-            && (kept.is_live() || scope.include_own && kept.status == UnitStatus::Draft)
-            && (scope.include_archived || !kept.is_archived)
-            && scope.since_epoch.is_none_or(|since| kept.unit.epoch >= since)
-            && (scope.layers.is_empty() || scope.layers.contains(&Layer::of(kept)))
+    let ranks = Ranks::new(context, &scope, &query)?;
+    let is_wanted = |indexed: &IndexedUnit| {
+        (scope.include_own || indexed.unit.source.agent_id != viewer.agent_id)
+            && (indexed.is_live() || scope.include_own && indexed.status == UnitStatus::Draft)
+            && (scope.include_archived || !indexed.is_archived)
+            && scope.since_epoch.is_none_or(|since| indexed.unit.epoch >= since)
+            && (scope.layers.is_empty() || scope.layers.contains(&Layer::of(indexed)))
     };
     let mut candidates: Vec<Candidate<'_>> = Vec::new();
-    for (id, kept) in turn.model.all_visible(&viewer).filter(|(_, kept)| is_wanted(kept)) {
-        let (score, reason) = ranks.of(turn.model, id, kept);
+    for (id, indexed) in
+        context.model.all_visible(&viewer).filter(|(_, indexed)| is_wanted(indexed))
+    {
+        let (score, reason) = ranks.of(context.model, id, indexed);
         if score >= scope.threshold {
             candidates.push(Candidate {
                 score,
                 reason,
-                epoch: kept.unit.epoch,
-                what: What::Unit(id, kept),
+                epoch: indexed.unit.epoch,
+                what: CandidateContent::Unit(id, indexed),
             });
         }
     }
     let mut searched = None;
-    if turn.who.reads_robot && scope.since_epoch.is_none_or(|since| since == 0) {
+    if context.who.reads_robot && scope.since_epoch.is_none_or(|since| since == 0) {
         let most = MOST_ROBOT.min(scope.max_units);
-        let (memories, is_whole) = turn.contents.robot(&query, most)?;
+        let (memories, is_whole) = context.contents.robot(&query, most)?;
         searched = (!is_whole).then_some(MOST_SEARCHED);
         for memory in memories {
             let score = memory.score.clamp(0.0, 1.0);
@@ -151,7 +156,7 @@ pub(crate) fn attune(turn: &mut Turn<'_>, mut params: Params<'_>) -> Done {
                     score,
                     reason,
                     epoch: 0,
-                    what: What::Robot(Box::new(memory)),
+                    what: CandidateContent::Robot(Box::new(memory)),
                 });
             }
         }
@@ -162,8 +167,8 @@ pub(crate) fn attune(turn: &mut Turn<'_>, mut params: Params<'_>) -> Done {
     });
     let available = candidates.len();
     candidates.truncate(scope.max_units);
-    let (record, used) = packed(turn, candidates, form, scope.max_tokens)?;
-    let conflicts = turn.model.conflicts_seen(&viewer).into_iter().filter(|one| one.is_open());
+    let (record, used) = packed(context, candidates, form, scope.max_tokens)?;
+    let conflicts = context.model.conflicts_seen(&viewer).into_iter().filter(|one| one.is_open());
     let conflicts: Vec<Value> = conflicts.map(answers::conflict).collect::<Result<_, _>>()?;
     let mut budget = object([
         ("units_returned", record.len().into()),
@@ -179,7 +184,7 @@ pub(crate) fn attune(turn: &mut Turn<'_>, mut params: Params<'_>) -> Done {
         ("record", Value::Array(record)),
         ("conflicts", Value::Array(conflicts)),
         ("context_budget", budget),
-        ("epoch", turn.epoch.into()),
+        ("epoch", context.epoch.into()),
     ]);
     Ok((200, answer))
 }
@@ -189,19 +194,19 @@ struct Candidate<'a> {
     score: f64,
     reason: String,
     epoch: u64,
-    what: What<'a>,
+    what: CandidateContent<'a>,
 }
 
-enum What<'a> {
-    Unit(&'a str, &'a Kept),
+enum CandidateContent<'a> {
+    Unit(&'a str, &'a IndexedUnit),
     Robot(Box<RobotMemory>),
 }
 
 impl Candidate<'_> {
     fn id(&self) -> &str {
         match &self.what {
-            What::Unit(id, _) => id,
-            What::Robot(memory) => &memory.unit.id,
+            CandidateContent::Unit(id, _) => id,
+            CandidateContent::Robot(memory) => &memory.unit.id,
         }
     }
 }
@@ -209,7 +214,7 @@ impl Candidate<'_> {
 /// Writes the units of an answer, the best first, within a budget of tokens. One that does not fit is shortened, and left out
 /// where that does not help; a shorter one behind it may fit.
 fn packed(
-    turn: &Turn<'_>,
+    context: &OperationContext<'_>,
     candidates: Vec<Candidate<'_>>,
     form: Form,
     budget: Option<usize>,
@@ -219,11 +224,11 @@ fn packed(
     let mut record = Vec::new();
     for Candidate { score, reason, what, .. } in candidates {
         let whole = match what {
-            What::Robot(memory) => memory.unit,
-            What::Unit(id, kept) => {
+            CandidateContent::Robot(memory) => memory.unit,
+            CandidateContent::Unit(id, indexed) => {
                 // One that the owner has forgotten a moment ago is gone.
-                let Some(unit) = turn.stored(id)? else { continue };
-                Unit { status: kept.status, ..unit }
+                let Some(unit) = context.stored(id)? else { continue };
+                Unit { status: indexed.status, ..unit }
             }
         };
         let mut members = Map::new();
@@ -277,16 +282,19 @@ pub(crate) struct Ranks {
 }
 
 impl Ranks {
-    fn new(turn: &Turn<'_>, scope: &Scope, query: &str) -> Result<Self, Failure> {
+    fn new(context: &OperationContext<'_>, scope: &Scope, query: &str) -> Result<Self, Failure> {
         let mut agreements = HashMap::new();
-        turn.contents.ranked(query, &mut |id, agreement| {
+        context.contents.ranked(query, &mut |id, agreement| {
             agreements.insert(id.to_owned(), agreement);
         })?;
         let mut ranks = Self::bare(
-            turn,
+            context,
             query,
             scope.active_task_id.as_deref().or_else(|| {
-                turn.model.agent(turn.agent_id()).and_then(|agent| agent.current_task_id.as_deref())
+                context
+                    .model
+                    .agent(context.agent_id())
+                    .and_then(|agent| agent.current_task_id.as_deref())
             }),
         );
         ranks.agreements = agreements;
@@ -295,9 +303,9 @@ impl Ranks {
     }
 
     /// Returns ranks without the index: what a unit is worth to an agent that is told of it.
-    fn bare(turn: &Turn<'_>, query: &str, task: Option<&str>) -> Self {
-        let epochs = || turn.model.order.keys().map(|(epoch, _)| *epoch);
-        Self::of_model(turn.model, query, task, epochs().next(), epochs().next_back())
+    fn bare(context: &OperationContext<'_>, query: &str, task: Option<&str>) -> Self {
+        let epochs = || context.model.order.keys().map(|(epoch, _)| *epoch);
+        Self::of_model(context.model, query, task, epochs().next(), epochs().next_back())
     }
 
     fn of_model(
@@ -332,39 +340,40 @@ impl Ranks {
     }
 
     /// Returns the relevance of a unit that is new.
-    pub(crate) fn of_new(&self, model: &Model, kept: &Kept) -> f64 {
-        self.of(model, &kept.unit.id, kept).0
+    pub(crate) fn of_new(&self, model: &Model, indexed: &IndexedUnit) -> f64 {
+        self.of(model, &indexed.unit.id, indexed).0
     }
 
     /// Returns the score of a unit in [0, 1], and its reasons in words.
-    fn of(&self, model: &Model, id: &str, kept: &Kept) -> (f64, String) {
+    fn of(&self, model: &Model, id: &str, indexed: &IndexedUnit) -> (f64, String) {
         let agreement = self.agreements.get(id);
         // A unit that the model has no vector of yet is compared without it.
-        let hashed = || self.probe.as_ref().map_or(0.0, |probe| model.cosine(kept, probe).max(0.0));
+        let hashed =
+            || self.probe.as_ref().map_or(0.0, |probe| model.cosine(indexed, probe).max(0.0));
         let meant = agreement.and_then(|one| one.cosine).unwrap_or_else(hashed);
         let text = agreement.map_or(0.0, |one| one.words);
-        let role = kept.purpose.iter().filter(|stem| self.stems.contains(stem)).count() as f64;
+        let role = indexed.purpose.iter().filter(|stem| self.stems.contains(stem)).count() as f64;
         let role = role / self.stems.len().clamp(1, 4) as f64;
-        let task = kept.unit.intent.task_id.as_ref();
+        let task = indexed.unit.intent.task_id.as_ref();
         let task = match (&self.task, task) {
             (Some(active), Some(of)) if active == of => 1.0,
             (Some(_), Some(of)) if self.near_tasks.contains(of) => 0.6,
             _ => 0.0,
         };
-        let sources = (kept.supporters.len() as f64 / 3.0).min(1.0);
+        let sources = (indexed.supporters.len() as f64 / 3.0).min(1.0);
         let parts = [
             (0.35, meant, "near in meaning"),
             (0.2, text, "shares words"),
             (0.1, role.min(1.0), "its purpose fits the role"),
-            (0.15, weight_of(kept.unit.of), "of a type that counts"),
-            (0.1, kept.unit.score().unwrap_or(0.5), "sure of itself"),
+            (0.15, weight_of(indexed.unit.of), "of a type that counts"),
+            (0.1, indexed.unit.score().unwrap_or(0.5), "sure of itself"),
             (0.05, sources, "supported by others"),
             (if self.task.is_some() { 0.3 } else { 0.0 }, task, "serves the task"),
         ];
         let total: f64 = parts.iter().map(|(weight, _, _)| weight).sum();
         let score: f64 = parts.iter().map(|(weight, part, _)| weight * part).sum::<f64>() / total;
         let span = self.newest.saturating_sub(self.oldest).max(1) as f64;
-        let recency = 1.0 - self.newest.saturating_sub(kept.unit.epoch) as f64 / span;
+        let recency = 1.0 - self.newest.saturating_sub(indexed.unit.epoch) as f64 / span;
         let share = self.recency_weight;
         let score = (1.0 - share) * score + share * recency.clamp(0.0, 1.0);
         let mut why: Vec<(f64, &str)> =
@@ -373,9 +382,9 @@ impl Ranks {
         why.sort_by(|a, b| b.0.total_cmp(&a.0));
         let why: Vec<&str> =
             why.iter().filter(|one| one.0 > 0.02).take(3).map(|one| one.1).collect();
-        let of = kept.unit.of.as_str().replace('_', " ");
+        let of = indexed.unit.of.as_str().replace('_', " ");
         let why = if why.is_empty() { "little speaks for it".to_owned() } else { why.join(", ") };
-        (score.clamp(0.0, 1.0), format!("{of} by {}: {why}", kept.unit.source.agent_role))
+        (score.clamp(0.0, 1.0), format!("{of} by {}: {why}", indexed.unit.source.agent_role))
     }
 }
 

@@ -7,10 +7,10 @@ use omir_core::value::Value;
 use crate::failure::Failure;
 use crate::log::{Delta, object};
 use crate::meaning;
-use crate::model::Kept;
+use crate::model::IndexedUnit;
+use crate::operation_context::{OperationContext, OperationResult};
 use crate::params::Params;
 use crate::rights::Act;
-use crate::turn::{Done, Turn};
 use crate::types::{Confidence, Intent, Relation};
 use crate::words::{Compaction, MemoryType, Mode, RelationType, UnitStatus};
 use crate::work::record::{NewUnit, add};
@@ -22,51 +22,54 @@ const AT_A_TIME: usize = 10;
 /// Tokens of a synthesis.
 const TOKENS: usize = 400;
 
-pub(crate) fn compact(turn: &mut Turn<'_>, mut params: Params<'_>) -> Done {
+pub(crate) fn compact(
+    context: &mut OperationContext<'_>,
+    mut params: Params<'_>,
+) -> OperationResult {
     let strategy = params.word("strategy", Compaction::WORDS, Compaction::parse)?;
     let Some(strategy) = strategy else { return Err(params.fault("strategy", "is missing")) };
     let filter = Filter::read(&mut params)?;
     let reason = params.text("reason")?.unwrap_or("COMPACT purge").to_owned();
     params.finish()?;
-    turn.sender()?;
-    turn.check_session(true)?;
-    turn.may(match strategy {
+    context.sender()?;
+    context.check_session(true)?;
+    context.may(match strategy {
         Compaction::Archive => Act::Archive,
         Compaction::Summarize => Act::Summarize,
         Compaction::Purge => Act::Purge,
     })?;
-    let viewer = turn.viewer();
-    let takes = |kept: &Kept| {
-        let is_new = strategy == Compaction::Purge || !kept.is_archived;
-        let is_sound = strategy != Compaction::Summarize || kept.is_live();
-        is_new && is_sound && filter.takes(turn, kept)
+    let viewer = context.viewer();
+    let takes = |indexed: &IndexedUnit| {
+        let is_new = strategy == Compaction::Purge || !indexed.is_archived;
+        let is_sound = strategy != Compaction::Summarize || indexed.is_live();
+        is_new && is_sound && filter.takes(context, indexed)
     };
-    let chosen: Vec<(String, usize)> = turn
+    let chosen: Vec<(String, usize)> = context
         .model
         .all_visible(&viewer)
-        .filter(|(_, kept)| takes(kept))
+        .filter(|(_, indexed)| takes(indexed))
         .take(MOST)
-        .map(|(id, kept)| (id.to_owned(), kept.bytes))
+        .map(|(id, indexed)| (id.to_owned(), indexed.bytes))
         .collect();
     let bytes: usize = chosen.iter().map(|(_, bytes)| bytes).sum();
     let ids: Vec<String> = chosen.into_iter().map(|(id, _)| id).collect();
     let mut made = 0;
     match strategy {
-        Compaction::Archive => archive(turn, &ids),
+        Compaction::Archive => archive(context, &ids),
         Compaction::Summarize => {
-            made = summarize(turn, &ids)?;
-            archive(turn, &ids);
+            made = summarize(context, &ids)?;
+            archive(context, &ids);
         }
         Compaction::Purge => {
-            let at = turn.at.to_owned();
-            turn.deltas.extend(ids.iter().map(|id| Delta::Purged {
+            let at = context.at.to_owned();
+            context.deltas.extend(ids.iter().map(|id| Delta::Purged {
                 id: id.clone(),
                 at: at.clone(),
                 reason: reason.clone(),
             }));
         }
     }
-    turn.description = format!("{} of {} units", strategy.as_str(), ids.len());
+    context.description = format!("{} of {} units", strategy.as_str(), ids.len());
     let reclaimed = (strategy == Compaction::Purge).then_some(bytes);
     let answer = object([
         ("status", "ok".into()),
@@ -78,16 +81,16 @@ pub(crate) fn compact(turn: &mut Turn<'_>, mut params: Params<'_>) -> Done {
     Ok((200, answer))
 }
 
-fn archive(turn: &mut Turn<'_>, ids: &[String]) {
-    turn.deltas.extend(ids.iter().map(|id| Delta::Archived { id: id.clone() }));
+fn archive(context: &mut OperationContext<'_>, ids: &[String]) {
+    context.deltas.extend(ids.iter().map(|id| Delta::Archived { id: id.clone() }));
 }
 
 /// Sums up units, those of one session and task together.
-fn summarize(turn: &mut Turn<'_>, ids: &[String]) -> Result<usize, Failure> {
+fn summarize(context: &mut OperationContext<'_>, ids: &[String]) -> Result<usize, Failure> {
     let mut groups: BTreeMap<(Option<String>, Option<String>), Vec<String>> = BTreeMap::new();
     for id in ids {
-        if let Some(kept) = turn.model.units.get(id) {
-            let of = (kept.unit.source.session_id.clone(), kept.unit.intent.task_id.clone());
+        if let Some(indexed) = context.model.units.get(id) {
+            let of = (indexed.unit.source.session_id.clone(), indexed.unit.intent.task_id.clone());
             groups.entry(of).or_default().push(id.clone());
         }
     }
@@ -95,14 +98,14 @@ fn summarize(turn: &mut Turn<'_>, ids: &[String]) -> Result<usize, Failure> {
     for ((session, task_id), ids) in groups {
         for part in ids.chunks(AT_A_TIME) {
             let contents: Vec<String> =
-                part.iter().map(|id| turn.content(id)).collect::<Result<_, _>>()?;
+                part.iter().map(|id| context.content(id)).collect::<Result<_, _>>()?;
             let text = contents.join("\n");
             let content =
                 meaning::summary(&text, TOKENS).unwrap_or_else(|| meaning::head(&text, TOKENS));
             let scores: Vec<f64> = part
                 .iter()
-                .filter_map(|id| turn.model.units.get(id))
-                .filter_map(|kept| kept.unit.score())
+                .filter_map(|id| context.model.units.get(id))
+                .filter_map(|indexed| indexed.unit.score())
                 .collect();
             let score = scores.iter().copied().fold(1.0, f64::min);
             let new_unit = NewUnit {
@@ -128,8 +131,8 @@ fn summarize(turn: &mut Turn<'_>, ids: &[String]) -> Result<usize, Failure> {
                     })
                     .collect(),
             };
-            add(turn, new_unit, made)?;
-            if let Some(unit) = turn.units.last_mut() {
+            add(context, new_unit, made)?;
+            if let Some(unit) = context.units.last_mut() {
                 unit.source.session_id = session.clone();
             }
             made += 1;
@@ -170,12 +173,12 @@ impl Filter {
     }
 
     /// A unit is taken if it is older than the age that the filter leaves.
-    fn takes(&self, turn: &Turn<'_>, kept: &Kept) -> bool {
-        let age = turn.epoch.saturating_sub(kept.unit.epoch);
+    fn takes(&self, context: &OperationContext<'_>, indexed: &IndexedUnit) -> bool {
+        let age = context.epoch.saturating_sub(indexed.unit.epoch);
         self.max_age.is_none_or(|most| age > most)
-            && self.session.as_deref().is_none_or(|id| kept.unit.session() == Some(id))
-            && (self.types.is_empty() || self.types.contains(&kept.unit.of))
-            && (self.status.is_empty() || self.status.contains(&kept.status))
-            && (self.ids.is_empty() || self.ids.contains(&kept.unit.id))
+            && self.session.as_deref().is_none_or(|id| indexed.unit.session() == Some(id))
+            && (self.types.is_empty() || self.types.contains(&indexed.unit.of))
+            && (self.status.is_empty() || self.status.contains(&indexed.status))
+            && (self.ids.is_empty() || self.ids.contains(&indexed.unit.id))
     }
 }

@@ -5,39 +5,44 @@ use omir_core::value::Value;
 use crate::failure::{AGENT_NOT_REGISTERED, Failure, INVALID_TRANSITION, TASK_NOT_FOUND};
 use crate::log::{Delta, object};
 use crate::machines::{AGENTS, AgentCause, TASKS, TaskCause, UnitCause, next};
+use crate::operation_context::{OperationContext, OperationResult, value};
 use crate::params::{LONGEST_TEXT, Params};
 use crate::rights::{self, Act};
-use crate::turn::{Done, Turn, value};
 use crate::types::{Agent, Task};
 use crate::words::{CoordinateAction, TaskState};
 use crate::work::agents::{move_agent, release_tasks};
 
-pub(crate) fn coordinate(turn: &mut Turn<'_>, mut params: Params<'_>) -> Done {
+pub(crate) fn coordinate(
+    context: &mut OperationContext<'_>,
+    mut params: Params<'_>,
+) -> OperationResult {
     let action = params.word("action", CoordinateAction::WORDS, CoordinateAction::parse)?;
     let Some(action) = action else { return Err(params.fault("action", "is missing")) };
-    turn.sender()?;
+    context.sender()?;
     match action {
-        CoordinateAction::Create => create(turn, params),
-        CoordinateAction::Get | CoordinateAction::List => read(turn, action, params),
-        CoordinateAction::FailAgent | CoordinateAction::RecoverAgent => agent(turn, action, params),
-        CoordinateAction::Retract => retract(turn, params),
-        _ => change(turn, action, params),
+        CoordinateAction::Create => create(context, params),
+        CoordinateAction::Get | CoordinateAction::List => read(context, action, params),
+        CoordinateAction::FailAgent | CoordinateAction::RecoverAgent => {
+            agent(context, action, params)
+        }
+        CoordinateAction::Retract => retract(context, params),
+        _ => change(context, action, params),
     }
 }
 
-fn answer(task: &Task, epoch: u64) -> Done {
+fn answer(task: &Task, epoch: u64) -> OperationResult {
     let answer = object([("status", "ok".into()), ("task", value(task)?), ("epoch", epoch.into())]);
     Ok((200, answer))
 }
 
 /// Returns an agent that is registered.
-fn registered<'a>(turn: &Turn<'a>, id: &str) -> Result<&'a Agent, Failure> {
-    turn.model.agent(id).ok_or_else(|| {
+fn registered<'a>(context: &OperationContext<'a>, id: &str) -> Result<&'a Agent, Failure> {
+    context.model.agent(id).ok_or_else(|| {
         Failure::new(&AGENT_NOT_REGISTERED, format!("agent {id:?} is not registered"))
     })
 }
 
-fn create(turn: &mut Turn<'_>, mut params: Params<'_>) -> Done {
+fn create(context: &mut OperationContext<'_>, mut params: Params<'_>) -> OperationResult {
     let Some(mut of) = params.object("task")? else {
         return Err(params.fault("task", "is missing"));
     };
@@ -48,22 +53,24 @@ fn create(turn: &mut Turn<'_>, mut params: Params<'_>) -> Done {
     let depends_on = of.texts("depends_on")?;
     of.finish()?;
     params.finish()?;
-    turn.check_session(true)?;
-    let own = assignee.as_deref().is_none_or(|agent| agent == turn.agent_id());
-    turn.may(if own { Act::OwnTask } else { Act::OthersTask })?;
+    context.check_session(true)?;
+    let own = assignee.as_deref().is_none_or(|agent| agent == context.agent_id());
+    context.may(if own { Act::OwnTask } else { Act::OthersTask })?;
     if let Some(agent) = &assignee {
-        registered(turn, agent)?;
+        registered(context, agent)?;
     }
-    let viewer = turn.viewer();
+    let viewer = context.viewer();
     for id in &depends_on {
         // What it depends on is there already, so there is no circle.
-        let found = turn.model.tasks.get(id);
-        if !found.is_some_and(|task| turn.model.sees_session(&viewer, task.session_id.as_deref())) {
+        let found = context.model.tasks.get(id);
+        if !found
+            .is_some_and(|task| context.model.sees_session(&viewer, task.session_id.as_deref()))
+        {
             return Err(Failure::unknown(&TASK_NOT_FOUND, "task", id));
         }
     }
-    let id = id.unwrap_or_else(|| turn.new_id("task", 0));
-    if turn.model.tasks.contains_key(&id) {
+    let id = id.unwrap_or_else(|| context.new_id("task", 0));
+    if context.model.tasks.contains_key(&id) {
         return Err(Failure::new(&INVALID_TRANSITION, format!("task {id:?} is there already")));
     }
     let cause = if assignee.is_some() { TaskCause::Assign } else { TaskCause::Create };
@@ -73,43 +80,47 @@ fn create(turn: &mut Turn<'_>, mut params: Params<'_>) -> Done {
         title,
         description,
         state,
-        created_by: turn.agent_id().to_owned(),
+        created_by: context.agent_id().to_owned(),
         assignee,
         depends_on,
-        session_id: turn.envelope.session_id.clone(),
+        session_id: context.envelope.session_id.clone(),
         needs_reassignment: false,
         reason: None,
         result: None,
-        epoch: turn.epoch,
+        epoch: context.epoch,
     };
-    turn.description = format!("task {}: {}", task.id, task.title);
-    turn.deltas.push(Delta::Task(task.clone()));
-    let (_, done) = answer(&task, turn.epoch)?;
+    context.description = format!("task {}: {}", task.id, task.title);
+    context.deltas.push(Delta::Task(task.clone()));
+    let (_, done) = answer(&task, context.epoch)?;
     Ok((201, done))
 }
 
 /// Returns a task that the sender sees.
-pub(crate) fn task<'a>(turn: &Turn<'a>, id: &str) -> Result<&'a Task, Failure> {
-    let viewer = turn.viewer();
-    let found = turn.model.tasks.get(id);
-    let seen = found.filter(|task| turn.model.sees_session(&viewer, task.session_id.as_deref()));
+pub(crate) fn task<'a>(context: &OperationContext<'a>, id: &str) -> Result<&'a Task, Failure> {
+    let viewer = context.viewer();
+    let found = context.model.tasks.get(id);
+    let seen = found.filter(|task| context.model.sees_session(&viewer, task.session_id.as_deref()));
     seen.ok_or_else(|| Failure::unknown(&TASK_NOT_FOUND, "task", id))
 }
 
-fn read(turn: &mut Turn<'_>, action: CoordinateAction, mut params: Params<'_>) -> Done {
+fn read(
+    context: &mut OperationContext<'_>,
+    action: CoordinateAction,
+    mut params: Params<'_>,
+) -> OperationResult {
     let id = params.id("task_id")?;
     let states = params.words("states", TaskState::WORDS, TaskState::parse)?;
     let assignee = params.id("assignee")?;
     params.finish()?;
-    turn.may(Act::Attune)?;
-    turn.check_session(false)?;
+    context.may(Act::Attune)?;
+    context.check_session(false)?;
     if action == CoordinateAction::Get {
         let id = id.ok_or_else(|| Failure::payload("/task_id", "is missing"))?;
-        return answer(task(turn, id)?, turn.epoch);
+        return answer(task(context, id)?, context.epoch);
     }
-    let viewer = turn.viewer();
-    let tasks = turn.model.tasks.values().filter(|task| {
-        turn.model.sees_session(&viewer, task.session_id.as_deref())
+    let viewer = context.viewer();
+    let tasks = context.model.tasks.values().filter(|task| {
+        context.model.sees_session(&viewer, task.session_id.as_deref())
             && (states.is_empty() || states.contains(&task.state))
             && assignee.is_none_or(|agent| task.assignee.as_deref() == Some(agent))
     });
@@ -117,27 +128,31 @@ fn read(turn: &mut Turn<'_>, action: CoordinateAction, mut params: Params<'_>) -
     let answer = object([
         ("status", "ok".into()),
         ("tasks", Value::Array(tasks)),
-        ("epoch", turn.epoch.into()),
+        ("epoch", context.epoch.into()),
     ]);
     Ok((200, answer))
 }
 
-fn change(turn: &mut Turn<'_>, action: CoordinateAction, mut params: Params<'_>) -> Done {
+fn change(
+    context: &mut OperationContext<'_>,
+    action: CoordinateAction,
+    mut params: Params<'_>,
+) -> OperationResult {
     let id = params.needed_id("task_id")?;
     let assignee = params.id("assignee")?;
     let reason = params.long_text("reason", LONGEST_TEXT)?.map(str::to_owned);
     let result = params.long_text("result", LONGEST_TEXT)?.map(str::to_owned);
     params.finish()?;
-    turn.check_session(true)?;
-    let before = task(turn, id)?;
-    let session = before.session_id.as_deref().and_then(|id| turn.model.session(id));
-    let authority = rights::in_session(&turn.viewer(), session);
-    let sender = turn.agent_id();
+    context.check_session(true)?;
+    let before = task(context, id)?;
+    let session = before.session_id.as_deref().and_then(|id| context.model.session(id));
+    let authority = rights::in_session(&context.viewer(), session);
+    let sender = context.agent_id();
     let is_own = before.assignee.as_deref() == Some(sender);
     let (cause, act, agent) = match action {
         CoordinateAction::Assign => {
             let agent = assignee.ok_or_else(|| Failure::payload("/assignee", "is missing"))?;
-            registered(turn, agent)?;
+            registered(context, agent)?;
             // Whoever takes a task that is free takes it for itself.
             let is_free = before.assignee.as_deref().is_none_or(|held| held == sender);
             let own = agent == sender && is_free;
@@ -164,7 +179,7 @@ fn change(turn: &mut Turn<'_>, action: CoordinateAction, mut params: Params<'_>)
     };
     if cause == TaskCause::Start {
         let is_open = |on: &&String| {
-            turn.model.tasks.get(*on).is_some_and(|task| task.state != TaskState::Completed)
+            context.model.tasks.get(*on).is_some_and(|task| task.state != TaskState::Completed)
         };
         if let Some(on) = before.depends_on.iter().find(is_open) {
             let message = format!("task {id:?} depends on {on:?}, which is not completed");
@@ -183,77 +198,86 @@ fn change(turn: &mut Turn<'_>, action: CoordinateAction, mut params: Params<'_>)
         result: result.or_else(|| before.result.clone()),
         ..before.clone()
     };
-    turn.description = format!("task {id}: {}", state.as_str());
-    turn.deltas.push(Delta::Task(after.clone()));
-    follow(turn, before, &after, cause);
-    answer(&after, turn.epoch)
+    context.description = format!("task {id}: {}", state.as_str());
+    context.deltas.push(Delta::Task(after.clone()));
+    follow(context, before, &after, cause);
+    answer(&after, context.epoch)
 }
 
 /// Moves the agents of a task with it.
-pub(crate) fn follow(turn: &mut Turn<'_>, before: &Task, after: &Task, cause: TaskCause) {
-    let worked = |turn: &Turn<'_>, agent: &str| {
-        let current = turn.model.agent(agent).and_then(|agent| agent.current_task_id.as_deref());
+pub(crate) fn follow(
+    context: &mut OperationContext<'_>,
+    before: &Task,
+    after: &Task,
+    cause: TaskCause,
+) {
+    let worked = |context: &OperationContext<'_>, agent: &str| {
+        let current = context.model.agent(agent).and_then(|agent| agent.current_task_id.as_deref());
         current == Some(before.id.as_str())
     };
     let holder = before.assignee.clone().unwrap_or_default();
     match cause {
         TaskCause::Start | TaskCause::Unblock => {
-            move_agent(turn, &holder, AgentCause::Work, Some(&before.id));
+            move_agent(context, &holder, AgentCause::Work, Some(&before.id));
         }
-        TaskCause::Block => move_agent(turn, &holder, AgentCause::Wait, Some(&before.id)),
+        TaskCause::Block => move_agent(context, &holder, AgentCause::Wait, Some(&before.id)),
         TaskCause::Complete | TaskCause::Fail | TaskCause::Release | TaskCause::Cancel
-            if worked(turn, &holder) =>
+            if worked(context, &holder) =>
         {
-            move_agent(turn, &holder, AgentCause::Free, None);
+            move_agent(context, &holder, AgentCause::Free, None);
         }
-        TaskCause::Assign if before.assignee != after.assignee && worked(turn, &holder) => {
-            move_agent(turn, &holder, AgentCause::Free, None);
+        TaskCause::Assign if before.assignee != after.assignee && worked(context, &holder) => {
+            move_agent(context, &holder, AgentCause::Free, None);
         }
         _ => {}
     }
 }
 
 /// An agent reports that it has failed, or works again; or another one does.
-fn agent(turn: &mut Turn<'_>, action: CoordinateAction, mut params: Params<'_>) -> Done {
-    let id = params.id("agent_id")?.unwrap_or(turn.agent_id()).to_owned();
+fn agent(
+    context: &mut OperationContext<'_>,
+    action: CoordinateAction,
+    mut params: Params<'_>,
+) -> OperationResult {
+    let id = params.id("agent_id")?.unwrap_or(context.agent_id()).to_owned();
     let reason = params.text("reason")?.unwrap_or("its agent failed").to_owned();
     params.finish()?;
-    turn.may(if id == turn.agent_id() { Act::FailSelf } else { Act::FailOther })?;
-    let agent = registered(turn, &id)?;
+    context.may(if id == context.agent_id() { Act::FailSelf } else { Act::FailOther })?;
+    let agent = registered(context, &id)?;
     let fails = action == CoordinateAction::FailAgent;
     let cause = if fails { AgentCause::Fail } else { AgentCause::Recover };
     let Some(status) = next(AGENTS, Some(agent.status), cause) else {
         let what = if fails { "failed" } else { "recovered" };
         return Err(Failure::transition("agent", &id, agent.status.as_str(), what));
     };
-    let released = if fails { release_tasks(turn, &id, &reason)? } else { 0 };
+    let released = if fails { release_tasks(context, &id, &reason)? } else { 0 };
     let moved = Agent { status, current_task_id: None, ..agent.clone() };
-    turn.description = format!("agent {id}: {}", status.as_str());
+    context.description = format!("agent {id}: {}", status.as_str());
     let answer = object([
         ("status", "ok".into()),
         ("agent", crate::answers::agent(&moved)),
         ("tasks_reassigned", released.into()),
-        ("epoch", turn.epoch.into()),
+        ("epoch", context.epoch.into()),
     ]);
-    turn.deltas.push(Delta::Agent(moved));
+    context.deltas.push(Delta::Agent(moved));
     Ok((200, answer))
 }
 
 /// A unit is taken back by its author.
-fn retract(turn: &mut Turn<'_>, mut params: Params<'_>) -> Done {
+fn retract(context: &mut OperationContext<'_>, mut params: Params<'_>) -> OperationResult {
     let id = params.needed_id("unit_id")?;
     let reason = params.text("reason")?.unwrap_or("taken back").to_owned();
     params.finish()?;
-    turn.check_session(true)?;
-    let kept = turn.visible(id)?;
-    let is_own = kept.unit.source.agent_id == turn.agent_id();
-    turn.may(if is_own { Act::RetractOwn } else { Act::RetractOthers })?;
-    turn.move_unit(id, UnitCause::Retract)?;
-    turn.description = format!("unit {id} is retracted: {reason}");
+    context.check_session(true)?;
+    let kept = context.visible(id)?;
+    let is_own = kept.unit.source.agent_id == context.agent_id();
+    context.may(if is_own { Act::RetractOwn } else { Act::RetractOthers })?;
+    context.move_unit(id, UnitCause::Retract)?;
+    context.description = format!("unit {id} is retracted: {reason}");
     let answer = object([
         ("status", "ok".into()),
         ("memory_unit_id", id.into()),
-        ("epoch", turn.epoch.into()),
+        ("epoch", context.epoch.into()),
     ]);
     Ok((200, answer))
 }

@@ -16,11 +16,11 @@ use crate::answers;
 use crate::claims::Claims;
 use crate::failure::{Failure, UNIT_NOT_FOUND};
 use crate::log::{Delta, object};
-use crate::model::{Kept, pair};
+use crate::model::{IndexedUnit, pair};
 use crate::nearby::Meaning;
+use crate::operation_context::{OperationContext, OperationResult};
 use crate::params::Params;
 use crate::rights::Act;
-use crate::turn::{Done, Turn};
 use crate::types::{Conflict, Unit};
 use crate::words::{
     ConflictStatus, ConflictType, DetectMode, MemoryType, RelationType, UnitStatus,
@@ -40,20 +40,23 @@ const MOST_FOUND: usize = 500;
 /// Bytes of the conflicts that the answer of a check or scan lists: so does the answer.
 const MOST_LISTED: usize = 256 << 10;
 
-pub(crate) fn detect(turn: &mut Turn<'_>, mut params: Params<'_>) -> Done {
+pub(crate) fn detect(
+    context: &mut OperationContext<'_>,
+    mut params: Params<'_>,
+) -> OperationResult {
     let mode = params.word("mode", DetectMode::WORDS, DetectMode::parse)?;
     let Some(mode) = mode else { return Err(params.fault("mode", "is missing")) };
     let target = params.id("target_id")?;
     let filter = Filter::read(&mut params)?;
     params.finish()?;
-    turn.sender()?;
-    turn.may(Act::Detect)?;
-    turn.check_session(false)?;
-    let viewer = turn.viewer();
+    context.sender()?;
+    context.may(Act::Detect)?;
+    context.check_session(false)?;
+    let viewer = context.viewer();
     let found = match (mode, target) {
         (DetectMode::List, _) => {
-            let known = turn.model.conflicts_seen(&viewer).into_iter();
-            let known = known.filter(|conflict| filter.takes(turn, conflict));
+            let known = context.model.conflicts_seen(&viewer).into_iter();
+            let known = known.filter(|conflict| filter.takes(context, conflict));
             let known: Vec<Value> = known.map(answers::conflict).collect::<Result<_, _>>()?;
             return Ok((200, answer(known, coverage(0, 0), false)));
         }
@@ -61,14 +64,14 @@ pub(crate) fn detect(turn: &mut Turn<'_>, mut params: Params<'_>) -> Done {
             return Err(Failure::payload("/target_id", "is missing; check needs one"));
         }
         (DetectMode::Check, Some(target)) => {
-            let kept = turn.visible(target)?;
-            if kept.unit.status == UnitStatus::Draft {
+            let indexed = context.visible(target)?;
+            if indexed.unit.status == UnitStatus::Draft {
                 return Err(Failure::unknown(&UNIT_NOT_FOUND, "committed unit", target));
             }
             vec![target.to_owned()]
         }
         (DetectMode::Scan, _) => {
-            let all = turn.model.all_visible(&viewer).filter(|(_, kept)| is_claim(kept));
+            let all = context.model.all_visible(&viewer).filter(|(_, indexed)| is_claim(indexed));
             all.map(|(id, _)| id.to_owned()).collect()
         }
     };
@@ -76,10 +79,10 @@ pub(crate) fn detect(turn: &mut Turn<'_>, mut params: Params<'_>) -> Done {
     let mut new = BTreeSet::new();
     // A scan meets each pair once: a unit is compared with those before it.
     let older_only = mode == DetectMode::Scan;
-    let patience = turn.contents.patience();
+    let patience = context.contents.patience();
     let mut scanned = 0;
     for id in &found {
-        new.extend(of_stored(turn, id, older_only)?);
+        new.extend(of_stored(context, id, older_only)?);
         scanned += 1;
         if began.elapsed() > patience || new.len() >= MOST_FOUND {
             break;
@@ -89,16 +92,17 @@ pub(crate) fn detect(turn: &mut Turn<'_>, mut params: Params<'_>) -> Done {
     let (looked_at, left) = found.split_at(scanned);
     if !left.is_empty() {
         let ids = left.iter().take(MOST_LEFT).cloned().collect();
-        turn.deltas.push(Delta::Deferred { ids });
+        context.deltas.push(Delta::Deferred { ids });
     }
     let done: Vec<String> =
-        looked_at.iter().filter(|id| turn.model.deferred.contains(*id)).cloned().collect();
+        looked_at.iter().filter(|id| context.model.deferred.contains(*id)).cloned().collect();
     if !done.is_empty() {
-        turn.deltas.push(Delta::Detected { ids: done });
+        context.deltas.push(Delta::Detected { ids: done });
     }
-    turn.description = format!("{} of {scanned} units, {} new conflicts", mode.as_str(), new.len());
+    context.description =
+        format!("{} of {scanned} units, {} new conflicts", mode.as_str(), new.len());
     let (all, left_out) = {
-        let added = turn.deltas.iter().filter_map(|delta| match delta {
+        let added = context.deltas.iter().filter_map(|delta| match delta {
             Delta::Conflict(conflict) => Some(conflict),
             _ => None,
         });
@@ -106,10 +110,11 @@ pub(crate) fn detect(turn: &mut Turn<'_>, mut params: Params<'_>) -> Done {
             mode == DetectMode::Scan
                 || conflict.units().iter().any(|id| found.iter().any(|one| one == id))
         };
-        let known = turn.model.conflicts_seen(&viewer).into_iter();
-        let added = added
-            .filter(|one| one.units().iter().all(|id| turn.model.visible(&viewer, id).is_some()));
-        let all = known.chain(added).filter(is_of).filter(|one| filter.takes(turn, one));
+        let known = context.model.conflicts_seen(&viewer).into_iter();
+        let added = added.filter(|one| {
+            one.units().iter().all(|id| context.model.visible(&viewer, id).is_some())
+        });
+        let all = known.chain(added).filter(is_of).filter(|one| filter.takes(context, one));
         let all: Vec<&Conflict> = all.collect();
         let mut listed = Vec::new();
         let mut bytes = 0;
@@ -174,10 +179,10 @@ impl Filter {
         Ok(filter)
     }
 
-    fn takes(&self, turn: &Turn<'_>, conflict: &Conflict) -> bool {
+    fn takes(&self, context: &OperationContext<'_>, conflict: &Conflict) -> bool {
         let author = |id: &str| {
-            let stored = turn.model.units.get(id).map(|kept| &kept.unit);
-            stored.or_else(|| turn.units.iter().find(|unit| unit.id == id))
+            let stored = context.model.units.get(id).map(|indexed| &indexed.unit);
+            stored.or_else(|| context.units.iter().find(|unit| unit.id == id))
         };
         (self.status.is_empty() || self.status.contains(&conflict.status))
             && (self.types.is_empty() || self.types.contains(&conflict.of))
@@ -191,38 +196,42 @@ impl Filter {
 }
 
 /// Returns true if a unit claims something that another may oppose.
-fn is_claim(kept: &Kept) -> bool {
-    kept.is_live()
-        && !kept.is_archived
-        && !matches!(kept.unit.of, MemoryType::Question | MemoryType::Contradiction)
+fn is_claim(indexed: &IndexedUnit) -> bool {
+    indexed.is_live()
+        && !indexed.is_archived
+        && !matches!(indexed.unit.of, MemoryType::Question | MemoryType::Contradiction)
 }
 
 /// Looks for conflicts of a unit that this operation adds.
-pub(crate) fn of_new(turn: &mut Turn<'_>, id: &str) -> Result<Vec<String>, Failure> {
-    let Some(unit) = turn.units.iter().find(|unit| unit.id == id).cloned() else {
+pub(crate) fn of_new(context: &mut OperationContext<'_>, id: &str) -> Result<Vec<String>, Failure> {
+    let Some(unit) = context.units.iter().find(|unit| unit.id == id).cloned() else {
         return Ok(Vec::new());
     };
     if matches!(unit.of, MemoryType::Question | MemoryType::Contradiction) {
         return Ok(Vec::new());
     }
-    look(turn, &unit, false)
+    look(context, &unit, false)
 }
 
 /// Looks for conflicts of a unit that is stored.
 pub(crate) fn of_stored(
-    turn: &mut Turn<'_>,
+    context: &mut OperationContext<'_>,
     id: &str,
     older_only: bool,
 ) -> Result<Vec<String>, Failure> {
-    let Some(kept) = turn.model.units.get(id).filter(|kept| is_claim(kept)) else {
+    let Some(indexed) = context.model.units.get(id).filter(|indexed| is_claim(indexed)) else {
         return Ok(Vec::new());
     };
-    let content = turn.content(id)?;
-    look(turn, &Unit { content, ..kept.unit.clone() }, older_only)
+    let content = context.content(id)?;
+    look(context, &Unit { content, ..indexed.unit.clone() }, older_only)
 }
 
 /// Compares a unit with the nearest that its author's session holds too.
-fn look(turn: &mut Turn<'_>, unit: &Unit, older_only: bool) -> Result<Vec<String>, Failure> {
+fn look(
+    context: &mut OperationContext<'_>,
+    unit: &Unit,
+    older_only: bool,
+) -> Result<Vec<String>, Failure> {
     let replaced: Vec<&str> = unit
         .relations
         .iter()
@@ -231,20 +240,21 @@ fn look(turn: &mut Turn<'_>, unit: &Unit, older_only: bool) -> Result<Vec<String
         .collect();
     let counts = |id: &str| {
         let is_other = id != unit.id && !replaced.contains(&id);
-        let other = turn.model.units.get(id).filter(|_| is_other);
+        let other = context.model.units.get(id).filter(|_| is_other);
         other.is_some_and(|other| {
             is_claim(other)
                 && !(older_only && other.unit.epoch > unit.epoch)
-                && !turn.model.pairs.contains_key(&pair(id, &unit.id))
+                && !context.model.pairs.contains_key(&pair(id, &unit.id))
         })
     };
-    let nearby = turn.model.nearby(&unit.source.session_id);
+    let nearby = context.model.nearby(&unit.source.session_id);
     let near = nearby.map(|one| one.nearest(&Meaning::of(unit), NEAR, MOST_COMPARED, counts));
     let mut found = Vec::new();
     let claims = Claims::of(unit, &unit.content);
     for (_, id) in near.unwrap_or_default() {
-        let Some(other) = turn.model.units.get(id).map(|other| &other.unit) else { continue };
-        let theirs = turn.contents.known().of(id, || Ok(Claims::of(other, &turn.content(id)?)))?;
+        let Some(other) = context.model.units.get(id).map(|other| &other.unit) else { continue };
+        let theirs =
+            context.contents.known().of(id, || Ok(Claims::of(other, &context.content(id)?)))?;
         let Some((detected_by, description)) = claims.against(&theirs, unit, other) else {
             continue;
         };
@@ -252,7 +262,7 @@ fn look(turn: &mut Turn<'_>, unit: &Unit, older_only: bool) -> Result<Vec<String
         let (a, b) = if other.epoch <= unit.epoch { (id, &*unit.id) } else { (&*unit.id, id) };
         let of = kind_of(unit, other, &unit.content);
         let (a, b) = (a.to_owned(), b.to_owned());
-        found.extend(record::conflict(turn, &a, &b, of, detected_by, description));
+        found.extend(record::conflict(context, &a, &b, of, detected_by, description));
     }
     Ok(found)
 }

@@ -10,9 +10,9 @@ use crate::failure::{
 };
 use crate::log::{Delta, object};
 use crate::machines::{HANDOFFS, HandoffCause, TASKS, TaskCause, next};
+use crate::operation_context::{OperationContext, OperationResult, value};
 use crate::params::Params;
 use crate::rights::{self, Act, Viewer};
-use crate::turn::{Done, Turn, value};
 use crate::types::{Handoff, Package, Task};
 use crate::words::{HandoffAction, HandoffState, MemoryType};
 use crate::work::coordinate;
@@ -20,33 +20,36 @@ use crate::work::coordinate;
 /// Units that the field adds to a package by itself.
 const MOST_UNITS: usize = 50;
 
-pub(crate) fn handoff(turn: &mut Turn<'_>, mut params: Params<'_>) -> Done {
+pub(crate) fn handoff(
+    context: &mut OperationContext<'_>,
+    mut params: Params<'_>,
+) -> OperationResult {
     let action = params.word("action", HandoffAction::WORDS, HandoffAction::parse)?;
     let Some(action) = action else { return Err(params.fault("action", "is missing")) };
-    turn.sender()?;
+    context.sender()?;
     match action {
-        HandoffAction::Offer => offer(turn, params),
-        HandoffAction::Get | HandoffAction::List => read(turn, action, params),
-        _ => decide(turn, action, params),
+        HandoffAction::Offer => offer(context, params),
+        HandoffAction::Get | HandoffAction::List => read(context, action, params),
+        _ => decide(context, action, params),
     }
 }
 
-fn answer(status: u16, handoff: &Handoff, epoch: u64) -> Done {
+fn answer(status: u16, handoff: &Handoff, epoch: u64) -> OperationResult {
     let answer =
         object([("status", "ok".into()), ("handoff", value(handoff)?), ("epoch", epoch.into())]);
     Ok((status, answer))
 }
 
-fn offer(turn: &mut Turn<'_>, mut params: Params<'_>) -> Done {
+fn offer(context: &mut OperationContext<'_>, mut params: Params<'_>) -> OperationResult {
     let task_id = params.needed_id("task_id")?;
     let to = params.needed_id("to_agent")?;
-    let mut context = read_package(&mut params)?;
+    let mut package = read_package(&mut params)?;
     let reason = params.text("reason")?.map(str::to_owned);
     params.finish()?;
-    turn.may(Act::HandOff)?;
-    turn.check_session(true)?;
-    let task = coordinate::task(turn, task_id)?;
-    let sender = turn.agent_id();
+    context.may(Act::HandOff)?;
+    context.check_session(true)?;
+    let task = coordinate::task(context, task_id)?;
+    let sender = context.agent_id();
     if task.assignee.as_deref() != Some(sender) {
         let message = format!("task {task_id:?} is not that of {sender:?}, who hands it off");
         return Err(Failure::new(&INVALID_TRANSITION, message));
@@ -54,7 +57,7 @@ fn offer(turn: &mut Turn<'_>, mut params: Params<'_>) -> Done {
     if next(TASKS, Some(task.state), TaskCause::Assign).is_none() {
         return Err(Failure::transition("task", task_id, task.state.as_str(), "handed off"));
     }
-    let open = turn
+    let open = context
         .model
         .handoffs
         .values()
@@ -63,36 +66,37 @@ fn offer(turn: &mut Turn<'_>, mut params: Params<'_>) -> Done {
         let message = format!("task {task_id:?} is offered already, by {}", open.id);
         return Err(Failure::new(&INVALID_TRANSITION, message));
     }
-    let Some(receiver) = turn.model.agent(to) else {
+    let Some(receiver) = context.model.agent(to) else {
         let message = format!("agent {to:?} is not registered");
         return Err(Failure::new(&AGENT_NOT_REGISTERED, message));
     };
     if to == sender {
         return Err(Failure::payload("/to_agent", "is the one who hands it off"));
     }
-    let receiver = Viewer { active: turn.envelope.session_id.as_deref(), ..Viewer::of(receiver) };
-    if !turn.model.sees_session(&receiver, task.session_id.as_deref()) {
+    let receiver =
+        Viewer { active: context.envelope.session_id.as_deref(), ..Viewer::of(receiver) };
+    if !context.model.sees_session(&receiver, task.session_id.as_deref()) {
         let message = format!("agent {to:?} is no member of the session of the task");
         return Err(Failure::new(&INSUFFICIENT_AUTHORITY, message));
     }
-    pack(turn, task, &mut context, &receiver)?;
+    pack(context, task, &mut package, &receiver)?;
     let Some(state) = next(HANDOFFS, None, HandoffCause::Offer) else {
         return Err(Failure::internal("no row for a new handoff"));
     };
     let handoff = Handoff {
-        id: turn.new_id("handoff", 0),
+        id: context.new_id("handoff", 0),
         task_id: task_id.to_owned(),
         from_agent: sender.to_owned(),
         to_agent: to.to_owned(),
         state,
-        context,
+        context: package,
         reason,
         session_id: task.session_id.clone(),
-        epoch: turn.epoch,
+        epoch: context.epoch,
     };
-    turn.description = format!("{sender} offers {task_id} to {to}");
-    turn.deltas.push(Delta::Handoff(handoff.clone()));
-    answer(201, &handoff, turn.epoch)
+    context.description = format!("{sender} offers {task_id} to {to}");
+    context.deltas.push(Delta::Handoff(handoff.clone()));
+    answer(201, &handoff, context.epoch)
 }
 
 fn read_package(params: &mut Params<'_>) -> Result<Package, Failure> {
@@ -113,23 +117,23 @@ fn read_package(params: &mut Params<'_>) -> Result<Package, Failure> {
 
 /// Adds to a package what the field knows of the task. Nothing is packed that its receiver may not see.
 fn pack(
-    turn: &Turn<'_>,
+    context: &OperationContext<'_>,
     task: &Task,
     package: &mut Package,
     receiver: &Viewer<'_>,
 ) -> Result<(), Failure> {
     for id in &package.unit_ids {
-        turn.visible(id)?;
-        if turn.model.visible(receiver, id).is_none() {
+        context.visible(id)?;
+        if context.model.visible(receiver, id).is_none() {
             let message = format!("{} may not see unit {id:?}", receiver.agent_id);
             return Err(Failure::payload("/context/unit_ids", message));
         }
     }
-    let viewer = turn.viewer();
-    let of_task = turn.model.all_visible(&viewer).filter(|(id, kept)| {
+    let viewer = context.viewer();
+    let of_task = context.model.all_visible(&viewer).filter(|(id, kept)| {
         kept.is_live()
             && kept.unit.intent.task_id.as_deref() == Some(&task.id)
-            && turn.model.visible(receiver, id).is_some()
+            && context.model.visible(receiver, id).is_some()
     });
     let of_task: Vec<&str> = of_task.map(|(id, _)| id).collect();
     for id in of_task.into_iter().rev().take(MOST_UNITS) {
@@ -137,10 +141,10 @@ fn pack(
             package.unit_ids.push(id.to_owned());
         }
     }
-    let conflicts = turn.model.conflicts.values().filter(|conflict| {
+    let conflicts = context.model.conflicts.values().filter(|conflict| {
         conflict.is_open()
             && conflict.units().iter().any(|id| package.unit_ids.iter().any(|one| one == id))
-            && turn.model.sees_conflict(receiver, conflict)
+            && context.model.sees_conflict(receiver, conflict)
     });
     package.conflict_ids = conflicts.map(|conflict| conflict.id.clone()).collect();
     Ok(())
@@ -148,21 +152,21 @@ fn pack(
 
 /// Adds to a package what its units say: open questions, constraints and next steps. That is done for whoever reads it, and
 /// not in the log, so that a purge leaves nothing of a content.
-fn unpacked(turn: &Turn<'_>, handoff: &Handoff) -> Result<Handoff, Failure> {
+fn unpacked(context: &OperationContext<'_>, handoff: &Handoff) -> Result<Handoff, Failure> {
     let mut shown = handoff.clone();
-    let viewer = turn.viewer();
+    let viewer = context.viewer();
     for id in &handoff.context.unit_ids {
-        let Some(kept) = turn.model.visible(&viewer, id).filter(|kept| kept.is_live()) else {
+        let Some(kept) = context.model.visible(&viewer, id).filter(|kept| kept.is_live()) else {
             continue;
         };
-        let context = &mut shown.context;
+        let package = &mut shown.context;
         let list = match kept.unit.of {
-            MemoryType::Question => &mut context.open_questions,
-            MemoryType::Constraint | MemoryType::HumanDirective => &mut context.constraints,
-            MemoryType::Intention => &mut context.next_steps,
+            MemoryType::Question => &mut package.open_questions,
+            MemoryType::Constraint | MemoryType::HumanDirective => &mut package.constraints,
+            MemoryType::Intention => &mut package.next_steps,
             _ => continue,
         };
-        let content = turn.content(id)?;
+        let content = context.content(id)?;
         if !list.contains(&content) {
             list.push(content);
         }
@@ -171,23 +175,27 @@ fn unpacked(turn: &Turn<'_>, handoff: &Handoff) -> Result<Handoff, Failure> {
 }
 
 /// Returns a handoff that the sender is a party of.
-fn find<'a>(turn: &Turn<'a>, id: &str) -> Result<&'a Handoff, Failure> {
-    let sender = turn.agent_id();
-    let found = turn.model.handoffs.get(id);
+fn find<'a>(context: &OperationContext<'a>, id: &str) -> Result<&'a Handoff, Failure> {
+    let sender = context.agent_id();
+    let found = context.model.handoffs.get(id);
     let found = found.filter(|one| one.from_agent == sender || one.to_agent == sender);
     found.ok_or_else(|| Failure::unknown(&HANDOFF_NOT_FOUND, "handoff", id))
 }
 
-fn read(turn: &mut Turn<'_>, action: HandoffAction, mut params: Params<'_>) -> Done {
+fn read(
+    context: &mut OperationContext<'_>,
+    action: HandoffAction,
+    mut params: Params<'_>,
+) -> OperationResult {
     let id = params.id("handoff_id")?;
     params.finish()?;
-    turn.may(Act::Attune)?;
+    context.may(Act::Attune)?;
     if action == HandoffAction::Get {
         let id = id.ok_or_else(|| Failure::payload("/handoff_id", "is missing"))?;
-        return answer(200, &unpacked(turn, find(turn, id)?)?, turn.epoch);
+        return answer(200, &unpacked(context, find(context, id)?)?, context.epoch);
     }
-    let sender = turn.agent_id();
-    let own = turn.model.handoffs.values();
+    let sender = context.agent_id();
+    let own = context.model.handoffs.values();
     let own = own.filter(|one| one.from_agent == sender || one.to_agent == sender);
     let own: Vec<Value> = own.map(value).collect::<Result<_, _>>()?;
     Ok((
@@ -195,24 +203,28 @@ fn read(turn: &mut Turn<'_>, action: HandoffAction, mut params: Params<'_>) -> D
         object([
             ("status", "ok".into()),
             ("handoffs", Value::Array(own)),
-            ("epoch", turn.epoch.into()),
+            ("epoch", context.epoch.into()),
         ]),
     ))
 }
 
-fn decide(turn: &mut Turn<'_>, action: HandoffAction, mut params: Params<'_>) -> Done {
+fn decide(
+    context: &mut OperationContext<'_>,
+    action: HandoffAction,
+    mut params: Params<'_>,
+) -> OperationResult {
     let id = params.needed_id("handoff_id")?;
     let reason = params.text("reason")?.map(str::to_owned);
     params.finish()?;
-    turn.may(Act::HandOff)?;
-    turn.check_session(true)?;
-    let before = find(turn, id)?;
+    context.may(Act::HandOff)?;
+    context.check_session(true)?;
+    let before = find(context, id)?;
     let (cause, party) = match action {
         HandoffAction::Accept => (HandoffCause::Accept, &before.to_agent),
         HandoffAction::Decline => (HandoffCause::Decline, &before.to_agent),
         _ => (HandoffCause::Withdraw, &before.from_agent),
     };
-    if party != turn.agent_id() {
+    if party != context.agent_id() {
         let message = format!("to {} handoff {id:?} is for {party:?} alone", action.as_str());
         return Err(Failure::new(&INSUFFICIENT_AUTHORITY, message));
     }
@@ -222,18 +234,18 @@ fn decide(turn: &mut Turn<'_>, action: HandoffAction, mut params: Params<'_>) ->
     };
     let after =
         Handoff { state, reason: reason.or_else(|| before.reason.clone()), ..before.clone() };
-    turn.description = format!("handoff {id}: {}", state.as_str());
-    turn.deltas.push(Delta::Handoff(after.clone()));
+    context.description = format!("handoff {id}: {}", state.as_str());
+    context.deltas.push(Delta::Handoff(after.clone()));
     if cause == HandoffCause::Accept {
-        take_over(turn, &after)?;
+        take_over(context, &after)?;
     }
-    answer(200, &after, turn.epoch)
+    answer(200, &after, context.epoch)
 }
 
 /// Gives the task to the agent that accepted it.
-fn take_over(turn: &mut Turn<'_>, handoff: &Handoff) -> Result<(), Failure> {
-    let before = coordinate::task(turn, &handoff.task_id)?;
-    rights::may(Act::OwnTask, turn.authority)?;
+fn take_over(context: &mut OperationContext<'_>, handoff: &Handoff) -> Result<(), Failure> {
+    let before = coordinate::task(context, &handoff.task_id)?;
+    rights::may(Act::OwnTask, context.authority)?;
     let is_held = before.assignee.as_deref() == Some(&handoff.from_agent);
     let state = next(TASKS, Some(before.state), TaskCause::Assign).filter(|_| is_held);
     let Some(state) = state else {
@@ -246,7 +258,7 @@ fn take_over(turn: &mut Turn<'_>, handoff: &Handoff) -> Result<(), Failure> {
         needs_reassignment: false,
         ..before.clone()
     };
-    turn.deltas.push(Delta::Task(after.clone()));
-    coordinate::follow(turn, before, &after, TaskCause::Assign);
+    context.deltas.push(Delta::Task(after.clone()));
+    coordinate::follow(context, before, &after, TaskCause::Assign);
     Ok(())
 }

@@ -6,10 +6,10 @@ use crate::answers;
 use crate::failure::{CONFLICT_NOT_FOUND, Failure, INVALID_PAYLOAD, MERGE_FAILED};
 use crate::log::{Delta, object};
 use crate::machines::{CONFLICTS, ConflictCause, UnitCause, next};
-use crate::model::Kept;
+use crate::model::IndexedUnit;
+use crate::operation_context::{OperationContext, OperationResult};
 use crate::params::Params;
 use crate::rights::Act;
-use crate::turn::{Done, Turn};
 use crate::types::{Confidence, Conflict, Intent, Relation, Resolution, Vote};
 use crate::words::{ConflictStatus, MemoryType, Mode, RelationType, Strategy, UnitStatus};
 use crate::work::record::{NewUnit, add};
@@ -17,7 +17,7 @@ use crate::work::record::{NewUnit, add};
 /// Most bytes of a synthesis.
 const MOST_SYNTHESIS: usize = 64 << 10;
 
-pub(crate) fn merge(turn: &mut Turn<'_>, mut params: Params<'_>) -> Done {
+pub(crate) fn merge(context: &mut OperationContext<'_>, mut params: Params<'_>) -> OperationResult {
     let id = params.needed_id("conflict_id")?;
     let strategy = params.word("strategy", Strategy::WORDS, Strategy::parse)?;
     let Some(strategy) = strategy else { return Err(params.fault("strategy", "is missing")) };
@@ -30,15 +30,15 @@ pub(crate) fn merge(turn: &mut Turn<'_>, mut params: Params<'_>) -> Done {
         of.long_text("synthesis", MOST_SYNTHESIS)?.filter(|text| !text.trim().is_empty());
     of.finish()?;
     params.finish()?;
-    turn.sender()?;
-    turn.check_session(true)?;
-    let viewer = turn.viewer();
-    let found = turn.model.conflicts.get(id);
-    let Some(conflict) = found.filter(|one| turn.model.sees_conflict(&viewer, one)) else {
+    context.sender()?;
+    context.check_session(true)?;
+    let viewer = context.viewer();
+    let found = context.model.conflicts.get(id);
+    let Some(conflict) = found.filter(|one| context.model.sees_conflict(&viewer, one)) else {
         return Err(Failure::unknown(&CONFLICT_NOT_FOUND, "conflict", id));
     };
     let is_running = conflict.vote.is_some() && conflict.status == ConflictStatus::Resolving;
-    turn.may(match (conflict.status, strategy) {
+    context.may(match (conflict.status, strategy) {
         (ConflictStatus::Escalated, _) => Act::ResolveEscalated,
         (_, Strategy::Vote) if is_running => Act::Vote,
         _ => Act::Merge,
@@ -49,33 +49,33 @@ pub(crate) fn merge(turn: &mut Turn<'_>, mut params: Params<'_>) -> Done {
         let message = format!("{winner:?} is neither {} nor {}", conflict.unit_a, conflict.unit_b);
         return Err(Failure::payload("/resolution/winner_id", message));
     }
-    let live = |id: &&str| turn.model.units.get(*id).is_some_and(Kept::is_live);
+    let live = |id: &&str| context.model.units.get(*id).is_some_and(IndexedUnit::is_live);
     let live: Vec<&str> = conflict.units().into_iter().filter(live).collect();
-    let [a, b] = conflict.units().map(|unit| turn.model.units.get(unit));
+    let [a, b] = conflict.units().map(|unit| context.model.units.get(unit));
     // Of a unit that was replaced, taken back or purged meanwhile nothing is to be decided: it does not win.
     let is_open = live.len() == 2 || strategy == Strategy::HumanEscalation;
     let (true, Some(a), Some(b)) = (is_open, a, b) else {
         if strategy == Strategy::HumanEscalation {
-            return case.end(turn, Verdict::Escalate);
+            return case.end(context, Verdict::Escalate);
         }
         if let Some(gone) = winner.filter(|winner| !live.contains(winner)) {
-            let status = turn.status_of(gone).map_or("purged", UnitStatus::as_str);
+            let status = context.status_of(gone).map_or("purged", UnitStatus::as_str);
             return Err(Failure::new(&MERGE_FAILED, format!("{gone} cannot win: it is {status}")));
         }
         if strategy == Strategy::Authority {
-            turn.outranks(a.into_iter().chain(b))?;
+            context.outranks(a.into_iter().chain(b))?;
         }
         let verdict = live.first().map_or(Verdict::Moot, |id| Verdict::Wins((*id).to_owned()));
-        return case.end(turn, verdict);
+        return case.end(context, verdict);
     };
     let verdict = match strategy {
         Strategy::HumanEscalation => Verdict::Escalate,
         Strategy::LastWriteWins => newest(a, b),
         Strategy::ConfidenceWeighted => {
-            weighed(a, b, "confidence.score", |kept| kept.unit.score())?
+            weighed(a, b, "confidence.score", |indexed| indexed.unit.score())?
         }
         Strategy::EvidenceCount => {
-            weighed(a, b, "evidence", |kept| Some(evidence(turn, kept) as f64))?
+            weighed(a, b, "evidence", |indexed| Some(evidence(context, indexed) as f64))?
         }
         Strategy::Authority => {
             let Some(winner) = winner else {
@@ -84,7 +84,7 @@ pub(crate) fn merge(turn: &mut Turn<'_>, mut params: Params<'_>) -> Done {
                     "is missing; authority names it",
                 ));
             };
-            turn.outranks([a, b])?;
+            context.outranks([a, b])?;
             Verdict::Wins(winner.to_owned())
         }
         Strategy::Synthesis => match synthesis {
@@ -94,7 +94,7 @@ pub(crate) fn merge(turn: &mut Turn<'_>, mut params: Params<'_>) -> Done {
                 return Err(Failure::payload("/resolution/synthesis", message));
             }
         },
-        Strategy::Vote => vote(turn, &mut case.conflict, winner)?,
+        Strategy::Vote => vote(context, &mut case.conflict, winner)?,
     };
     if let (Verdict::Wins(won), Some(named)) = (&verdict, winner)
         && won != named
@@ -104,7 +104,7 @@ pub(crate) fn merge(turn: &mut Turn<'_>, mut params: Params<'_>) -> Done {
             format!("{} decides for {won}, and winner_id names {named}", strategy.as_str());
         return Err(Failure::new(&MERGE_FAILED, message));
     }
-    case.end(turn, verdict)
+    case.end(context, verdict)
 }
 
 /// The decision of a strategy.
@@ -147,10 +147,10 @@ impl Case {
         }
     }
 
-    fn end(mut self, turn: &mut Turn<'_>, verdict: Verdict) -> Done {
+    fn end(mut self, context: &mut OperationContext<'_>, verdict: Verdict) -> OperationResult {
         let (mut superseded, mut new_unit) = (Vec::new(), None);
         let mut winner_id = None;
-        let authors = authors(turn, &self.conflict);
+        let authors = authors(context, &self.conflict);
         let status = match verdict {
             Verdict::Pending => "pending_vote",
             Verdict::Escalate => {
@@ -171,33 +171,33 @@ impl Case {
             Verdict::Synthesis(text) => {
                 self.resolve()?;
                 superseded.extend(self.conflict.units().map(str::to_owned));
-                new_unit = Some(self.synthesize(turn, text)?);
+                new_unit = Some(self.synthesize(context, text)?);
                 "resolved"
             }
         };
         // One that was replaced, taken back or purged meanwhile stays as it is.
         superseded.retain(|id| {
-            turn.status_of(id).is_some() && turn.move_unit(id, UnitCause::Supersede).is_ok()
+            context.status_of(id).is_some() && context.move_unit(id, UnitCause::Supersede).is_ok()
         });
         if let Some(winner) = &winner_id
-            && let Some(kept) = turn.model.units.get(winner)
-            && !turn.model.is_contested(kept, Some(&self.conflict.id))
+            && let Some(indexed) = context.model.units.get(winner)
+            && !context.model.is_contested(indexed, Some(&self.conflict.id))
         {
-            let _ = turn.move_unit(winner, UnitCause::Settle);
+            let _ = context.move_unit(winner, UnitCause::Resolve);
         }
         if status != "pending_vote" {
             self.conflict.resolution = Some(Resolution {
                 strategy: self.strategy,
                 winner_id,
                 rationale: self.rationale.clone(),
-                resolved_by: turn.agent_id().to_owned(),
-                epoch_resolved: turn.epoch,
+                resolved_by: context.agent_id().to_owned(),
+                epoch_resolved: context.epoch,
             });
         }
-        turn.description =
+        context.description =
             format!("conflict {} by {}: {status}", self.conflict.id, self.strategy.as_str());
         let shown = answers::conflict(&self.conflict)?;
-        turn.deltas.push(Delta::Conflict(self.conflict));
+        context.deltas.push(Delta::Conflict(self.conflict));
         let list = |all: Vec<String>| all.into_iter().map(Value::from).collect::<Value>();
         let effects = object([
             ("superseded_units", list(superseded)),
@@ -217,15 +217,20 @@ impl Case {
     }
 
     /// Adds the unit that reconciles both. It is in the session of the first of them.
-    fn synthesize(&self, turn: &mut Turn<'_>, content: String) -> Result<String, Failure> {
-        let both = self.conflict.units().map(|id| turn.model.units.get(id));
-        let scores: Vec<f64> = both.iter().flatten().filter_map(|kept| kept.unit.score()).collect();
+    fn synthesize(
+        &self,
+        context: &mut OperationContext<'_>,
+        content: String,
+    ) -> Result<String, Failure> {
+        let both = self.conflict.units().map(|id| context.model.units.get(id));
+        let scores: Vec<f64> =
+            both.iter().flatten().filter_map(|indexed| indexed.unit.score()).collect();
         let score = match scores.len() {
             0 => 0.5,
             many => scores.iter().sum::<f64>() / many as f64,
         };
-        let session = both[0].and_then(|kept| kept.unit.source.session_id.clone());
-        let task_id = both.iter().flatten().find_map(|kept| kept.unit.intent.task_id.clone());
+        let session = both[0].and_then(|indexed| indexed.unit.source.session_id.clone());
+        let task_id = both.iter().flatten().find_map(|indexed| indexed.unit.intent.task_id.clone());
         let relations = self.conflict.units().map(|id| Relation {
             of: RelationType::Elaborates,
             target_id: id.to_owned(),
@@ -247,8 +252,8 @@ impl Case {
             }),
             relations: relations.to_vec(),
         };
-        let id = add(turn, new_unit, 0)?;
-        if let Some(unit) = turn.units.last_mut() {
+        let id = add(context, new_unit, 0)?;
+        if let Some(unit) = context.units.last_mut() {
             unit.source.session_id = session;
         }
         Ok(id)
@@ -256,27 +261,27 @@ impl Case {
 }
 
 /// Returns the agents that recorded the units of a conflict.
-fn authors(turn: &Turn<'_>, conflict: &Conflict) -> Vec<String> {
+fn authors(context: &OperationContext<'_>, conflict: &Conflict) -> Vec<String> {
     let mut authors: Vec<String> = conflict
         .units()
         .into_iter()
-        .filter_map(|id| turn.model.units.get(id))
-        .map(|kept| kept.unit.source.agent_id.clone())
+        .filter_map(|id| context.model.units.get(id))
+        .map(|indexed| indexed.unit.source.agent_id.clone())
         .collect();
     authors.dedup();
     authors
 }
 
-fn newest(a: &Kept, b: &Kept) -> Verdict {
+fn newest(a: &IndexedUnit, b: &IndexedUnit) -> Verdict {
     let newer = if a.unit.epoch > b.unit.epoch { a } else { b };
     Verdict::Wins(newer.unit.id.clone())
 }
 
 fn weighed(
-    a: &Kept,
-    b: &Kept,
+    a: &IndexedUnit,
+    b: &IndexedUnit,
     what: &str,
-    weight: impl Fn(&Kept) -> Option<f64>,
+    weight: impl Fn(&IndexedUnit) -> Option<f64>,
 ) -> Result<Verdict, Failure> {
     let (Some(of_a), Some(of_b)) = (weight(a), weight(b)) else {
         return Err(Failure::new(&MERGE_FAILED, format!("a unit has no {what}")));
@@ -292,32 +297,32 @@ fn weighed(
 }
 
 /// Returns the number of pieces of evidence: what the unit names, and live units that support it.
-fn evidence(turn: &Turn<'_>, kept: &Kept) -> usize {
-    let named = kept.unit.confidence.as_ref().map_or(0, |one| one.evidence.len());
-    let units = &turn.model.units;
-    let supporters = kept.supporters.iter().filter_map(|id| units.get(id));
+fn evidence(context: &OperationContext<'_>, indexed: &IndexedUnit) -> usize {
+    let named = indexed.unit.confidence.as_ref().map_or(0, |one| one.evidence.len());
+    let units = &context.model.units;
+    let supporters = indexed.supporters.iter().filter_map(|id| units.get(id));
     named + supporters.filter(|one| one.is_live()).count()
 }
 
 /// Casts a vote. The first one fixes who may vote: the registered agents of authority 4 that see the conflict.
 fn vote(
-    turn: &Turn<'_>,
+    context: &OperationContext<'_>,
     conflict: &mut Conflict,
     winner: Option<&str>,
 ) -> Result<Verdict, Failure> {
     let Some(winner) = winner else {
         return Err(Failure::payload("/resolution/winner_id", "is missing; a vote names it"));
     };
-    let voter = turn.agent_id();
+    let voter = context.agent_id();
     let vote = conflict.vote.get_or_insert_with(|| {
-        let seen = turn.model.conflicts.get(&conflict.id);
-        let voters = turn.model.registered().filter(|agent| {
+        let seen = context.model.conflicts.get(&conflict.id);
+        let voters = context.model.registered().filter(|agent| {
             let viewer = crate::rights::Viewer {
-                active: turn.envelope.session_id.as_deref(),
+                active: context.envelope.session_id.as_deref(),
                 ..crate::rights::Viewer::of(agent)
             };
             agent.authority >= Act::Vote.needs().0
-                && seen.is_some_and(|conflict| turn.model.sees_conflict(&viewer, conflict))
+                && seen.is_some_and(|conflict| context.model.sees_conflict(&viewer, conflict))
         });
         let electorate = voters.map(|agent| agent.id.clone()).chain([voter.to_owned()]).collect();
         Vote { electorate, ..Vote::default() }

@@ -9,9 +9,9 @@ use crate::failure::{
 use crate::log::{Delta, object};
 use crate::machines::{CONFLICTS, ConflictCause, UNITS, UnitCause, next};
 use crate::model::pair;
+use crate::operation_context::{OperationContext, OperationResult};
 use crate::params::{LONGEST_ID, LONGEST_TEXT, Params};
 use crate::rights::{Act, STANDARD};
-use crate::turn::{Done, Turn};
 use crate::types::{Confidence, Conflict, Intent, Relation, Source, Unit};
 use crate::words::{ConflictType, Detection, MemoryType, Mode, RelationType, UnitStatus};
 use crate::work::detect;
@@ -23,34 +23,41 @@ const OURS: [&str; 4] = ["id", "epoch", "source", "status"];
 /// Roles that only look, whatever their number: `docs/akashik.md`, "Authority".
 const ONLY_LOOK: [&str; 2] = ["observer", "audit"];
 
-pub(crate) fn record(turn: &mut Turn<'_>, mut params: Params<'_>) -> Done {
-    let sender = turn.sender()?;
+pub(crate) fn record(
+    context: &mut OperationContext<'_>,
+    mut params: Params<'_>,
+) -> OperationResult {
+    let sender = context.sender()?;
     let new_unit = NewUnit::read(&mut params)?;
     params.finish()?;
-    turn.may(if new_unit.mode == Mode::Draft { Act::RecordDraft } else { Act::RecordCommitted })?;
-    if turn.authority < STANDARD && ONLY_LOOK.contains(&sender.role.to_lowercase().as_str()) {
+    context.may(if new_unit.mode == Mode::Draft {
+        Act::RecordDraft
+    } else {
+        Act::RecordCommitted
+    })?;
+    if context.authority < STANDARD && ONLY_LOOK.contains(&sender.role.to_lowercase().as_str()) {
         let message =
             format!("role {:?} only looks: it records nothing, drafts neither", sender.role);
         return Err(Failure::new(&INSUFFICIENT_AUTHORITY, message));
     }
-    turn.check_session(true)?;
+    context.check_session(true)?;
     let of = new_unit.of;
-    let id = add(turn, new_unit, 0)?;
-    let explicit = relate(turn, &id)?;
-    let (conflicts, is_deferred) = if status(turn, &id) == UnitStatus::Draft {
+    let id = add(context, new_unit, 0)?;
+    let explicit = relate(context, &id)?;
+    let (conflicts, is_deferred) = if status(context, &id) == UnitStatus::Draft {
         (explicit, false)
-    } else if turn.is_busy {
-        turn.deltas.push(Delta::Deferred { ids: vec![id.clone()] });
+    } else if context.is_busy {
+        context.deltas.push(Delta::Deferred { ids: vec![id.clone()] });
         (explicit, true)
     } else {
-        let found = detect::of_new(turn, &id)?;
+        let found = detect::of_new(context, &id)?;
         (explicit.into_iter().chain(found).collect(), false)
     };
-    turn.description = format!("{} {id} by {}", of.as_str(), sender.id);
+    context.description = format!("{} {id} by {}", of.as_str(), sender.id);
     let mut answer = object([
         ("status", "accepted".into()),
         ("memory_unit_id", id.into()),
-        ("epoch", turn.epoch.into()),
+        ("epoch", context.epoch.into()),
         ("conflicts_detected", conflicts.into_iter().map(Value::from).collect()),
     ]);
     if is_deferred && let Some(map) = answer.as_object_mut() {
@@ -59,8 +66,8 @@ pub(crate) fn record(turn: &mut Turn<'_>, mut params: Params<'_>) -> Done {
     Ok((201, answer))
 }
 
-fn status(turn: &Turn<'_>, id: &str) -> UnitStatus {
-    turn.status_of(id).unwrap_or(UnitStatus::Draft)
+fn status(context: &OperationContext<'_>, id: &str) -> UnitStatus {
+    context.status_of(id).unwrap_or(UnitStatus::Draft)
 }
 
 /// A unit as it is asked for.
@@ -142,21 +149,25 @@ fn read_relations(params: &mut Params<'_>) -> Result<Vec<Relation>, Failure> {
 }
 
 /// Adds a unit of the sender to what is changed, the `taken`th of this operation.
-pub(crate) fn add(turn: &mut Turn<'_>, new_unit: NewUnit, taken: usize) -> Result<String, Failure> {
+pub(crate) fn add(
+    context: &mut OperationContext<'_>,
+    new_unit: NewUnit,
+    taken: usize,
+) -> Result<String, Failure> {
     let cause = if new_unit.mode == Mode::Draft { UnitCause::Draft } else { UnitCause::Commit };
     let status =
         next(UNITS, None, cause).ok_or_else(|| Failure::internal("no row for a new unit"))?;
-    let id = turn.new_id("mem", taken);
-    let agent_id = turn.agent_id().to_owned();
-    let agent_role = turn.model.agent(&agent_id).map(|agent| agent.role.clone());
+    let id = context.new_id("mem", taken);
+    let agent_id = context.agent_id().to_owned();
+    let agent_role = context.model.agent(&agent_id).map(|agent| agent.role.clone());
     let source = Source {
         agent_id,
         agent_role: agent_role.unwrap_or_default(),
-        session_id: turn.envelope.session_id.clone(),
-        timestamp: turn.at.to_owned(),
+        session_id: context.envelope.session_id.clone(),
+        timestamp: context.at.to_owned(),
     };
     debug_assert!(id.len() <= LONGEST_ID);
-    turn.units.push(Unit {
+    context.units.push(Unit {
         id: id.clone(),
         mode: new_unit.mode,
         of: new_unit.of,
@@ -166,15 +177,15 @@ pub(crate) fn add(turn: &mut Turn<'_>, new_unit: NewUnit, taken: usize) -> Resul
         source,
         relations: new_unit.relations,
         status,
-        epoch: turn.epoch,
+        epoch: context.epoch,
     });
-    turn.deltas.push(Delta::Unit { id: id.clone(), digest: None });
+    context.deltas.push(Delta::Unit { id: id.clone(), digest: None });
     Ok(id)
 }
 
 /// Carries out what relations of a new unit do: `supersedes` replaces, `contradicts` is a conflict. Returns the conflicts.
-pub(crate) fn relate(turn: &mut Turn<'_>, id: &str) -> Result<Vec<String>, Failure> {
-    let Some(unit) = turn.units.iter().find(|unit| unit.id == id).cloned() else {
+pub(crate) fn relate(context: &mut OperationContext<'_>, id: &str) -> Result<Vec<String>, Failure> {
+    let Some(unit) = context.units.iter().find(|unit| unit.id == id).cloned() else {
         return Ok(Vec::new());
     };
     let mut conflicts = Vec::new();
@@ -182,17 +193,17 @@ pub(crate) fn relate(turn: &mut Turn<'_>, id: &str) -> Result<Vec<String>, Failu
         let target = &relation.target_id;
         match relation.of {
             RelationType::Supersedes => {
-                let kept = turn.visible(target)?;
+                let kept = context.visible(target)?;
                 // A draft is a proposal: what it would replace stays until it is committed.
                 if unit.mode == Mode::Committed {
-                    if kept.unit.source.agent_id != turn.agent_id() {
-                        turn.outranks([kept])?;
+                    if kept.unit.source.agent_id != context.agent_id() {
+                        context.outranks([kept])?;
                     }
-                    turn.move_unit(target, UnitCause::Supersede)?;
+                    context.move_unit(target, UnitCause::Supersede)?;
                 }
             }
             RelationType::Contradicts => {
-                let kept = turn.visible(target)?;
+                let kept = context.visible(target)?;
                 if unit.mode == Mode::Draft {
                     continue;
                 }
@@ -206,7 +217,14 @@ pub(crate) fn relate(turn: &mut Turn<'_>, id: &str) -> Result<Vec<String>, Failu
                 // Nothing of a content stands in it: a purge must leave none.
                 let description = format!("{id} contradicts {target}");
                 let of = detect::kind_of(&unit, &kept.unit, &unit.content);
-                conflicts.extend(conflict(turn, target, id, of, Detection::Explicit, description));
+                conflicts.extend(conflict(
+                    context,
+                    target,
+                    id,
+                    of,
+                    Detection::Explicit,
+                    description,
+                ));
             }
             _ => {}
         }
@@ -216,7 +234,7 @@ pub(crate) fn relate(turn: &mut Turn<'_>, id: &str) -> Result<Vec<String>, Failu
 
 /// Adds a conflict between two units, unless they have or had one. Both are contested from then on.
 pub(crate) fn conflict(
-    turn: &mut Turn<'_>,
+    context: &mut OperationContext<'_>,
     unit_a: &str,
     unit_b: &str,
     of: ConflictType,
@@ -224,19 +242,19 @@ pub(crate) fn conflict(
     description: String,
 ) -> Option<String> {
     let both = pair(unit_a, unit_b);
-    let new = turn.deltas.iter().filter_map(|delta| match delta {
+    let new = context.deltas.iter().filter_map(|delta| match delta {
         Delta::Conflict(conflict) => Some(conflict),
         _ => None,
     });
     let new: Vec<&Conflict> = new.collect();
-    if turn.model.pairs.contains_key(&both)
+    if context.model.pairs.contains_key(&both)
         || new.iter().any(|one| pair(&one.unit_a, &one.unit_b) == both)
     {
         return None;
     }
-    let id = turn.new_id("conflict", new.len());
+    let id = context.new_id("conflict", new.len());
     let status = next(CONFLICTS, None, ConflictCause::Detect)?;
-    turn.deltas.push(Delta::Conflict(Conflict {
+    context.deltas.push(Delta::Conflict(Conflict {
         id: id.clone(),
         of,
         status,
@@ -249,7 +267,7 @@ pub(crate) fn conflict(
     }));
     for unit in [unit_a, unit_b] {
         // What is replaced already stays so.
-        let _ = turn.move_unit(unit, UnitCause::Contest);
+        let _ = context.move_unit(unit, UnitCause::Contest);
     }
     Some(id)
 }

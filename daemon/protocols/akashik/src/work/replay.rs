@@ -9,9 +9,9 @@ use crate::failure::{
     UNIT_NOT_FOUND,
 };
 use crate::log::{Delta, Entry, object};
+use crate::operation_context::{OperationContext, OperationResult};
 use crate::params::Params;
 use crate::rights::Act;
-use crate::turn::{Done, Turn};
 use crate::types::Unit;
 use crate::words::{Depth, MemoryType, Target, UnitStatus};
 
@@ -22,26 +22,29 @@ const MOST_LINKS: usize = 500;
 
 type Thing = (&'static str, String);
 
-pub(crate) fn replay(turn: &mut Turn<'_>, params: &mut Params<'_>) -> Done {
+pub(crate) fn replay(
+    context: &mut OperationContext<'_>,
+    params: &mut Params<'_>,
+) -> OperationResult {
     let of = params.word("target_type", Target::WORDS, Target::parse)?;
     let Some(of) = of else { return Err(params.fault("target_type", "is missing")) };
     let id = params.needed_id("target_id")?;
     let depth = params.word("depth", Depth::WORDS, Depth::parse)?;
     let Some(depth) = depth else { return Err(params.fault("depth", "is missing")) };
-    turn.sender()?;
-    turn.may(Act::Replay)?;
-    turn.check_session(false)?;
-    let thing = find(turn, of, id)?;
+    context.sender()?;
+    context.may(Act::Replay)?;
+    context.check_session(false)?;
+    let thing = find(context, of, id)?;
     let mut things = BTreeSet::from([thing.clone()]);
     match of {
-        _ if depth == Depth::FullTrace => follow(turn, &thing, &mut things)?,
+        _ if depth == Depth::FullTrace => follow(context, &thing, &mut things)?,
         // What happened in a session is what happened to its units and tasks.
-        Target::Session => things.extend(seen(turn, linked(turn, &thing))),
+        Target::Session => things.extend(seen(context, linked(context, &thing))),
         _ => {}
     }
     let mut epochs = BTreeSet::new();
     for thing in &things {
-        epochs.extend(turn.model.history.get(thing).into_iter().flatten().copied());
+        epochs.extend(context.model.history.get(thing).into_iter().flatten().copied());
     }
     if depth != Depth::Summary && epochs.len() > MOST_EVENTS {
         let message =
@@ -51,13 +54,13 @@ pub(crate) fn replay(turn: &mut Turn<'_>, params: &mut Params<'_>) -> Done {
     let (mut timeline, mut agents, mut total) = (Vec::new(), BTreeSet::new(), 0);
     let mut kinds: BTreeMap<String, usize> = BTreeMap::new();
     for epoch in epochs {
-        let Some(entry) = turn.contents.entry(epoch)? else {
+        let Some(entry) = context.contents.entry(epoch)? else {
             return Err(Failure::internal(format!("entry {epoch} of the log cannot be read")));
         };
         for delta in &entry.deltas {
             let is_about =
                 delta.about().iter().any(|(kind, id)| things.contains(&(*kind, (*id).to_owned())));
-            let Some((kind, event)) = event_of(turn, &entry, delta).filter(|_| is_about) else {
+            let Some((kind, event)) = event_of(context, &entry, delta).filter(|_| is_about) else {
                 continue;
             };
             total += 1;
@@ -92,9 +95,9 @@ pub(crate) fn replay(turn: &mut Turn<'_>, params: &mut Params<'_>) -> Done {
 }
 
 /// Returns the thing that is meant, if the sender sees it, or sees what is left of it.
-fn find(turn: &Turn<'_>, of: Target, id: &str) -> Result<Thing, Failure> {
-    let viewer = turn.viewer();
-    let model = turn.model;
+fn find(context: &OperationContext<'_>, of: Target, id: &str) -> Result<Thing, Failure> {
+    let viewer = context.viewer();
+    let model = context.model;
     let known = |kind: &'static str| model.history.contains_key(&(kind, id.to_owned()));
     match of {
         Target::MemoryUnit | Target::Decision => {
@@ -134,10 +137,14 @@ fn find(turn: &Turn<'_>, of: Target, id: &str) -> Result<Thing, Failure> {
 }
 
 /// Follows the chain of causes: what a unit relates to, its conflicts and its task; the units of a task, a session or a conflict.
-fn follow(turn: &Turn<'_>, thing: &Thing, things: &mut BTreeSet<Thing>) -> Result<(), Failure> {
+fn follow(
+    context: &OperationContext<'_>,
+    thing: &Thing,
+    things: &mut BTreeSet<Thing>,
+) -> Result<(), Failure> {
     let mut edge = vec![thing.clone()];
     while let Some(thing) = edge.pop() {
-        for next in seen(turn, linked(turn, &thing)) {
+        for next in seen(context, linked(context, &thing)) {
             if things.insert(next.clone()) {
                 edge.push(next);
             }
@@ -151,9 +158,9 @@ fn follow(turn: &Turn<'_>, thing: &Thing, things: &mut BTreeSet<Thing>) -> Resul
 }
 
 /// Returns the things that one is linked with.
-fn linked(turn: &Turn<'_>, (kind, id): &Thing) -> Vec<Thing> {
-    let viewer = turn.viewer();
-    let model = turn.model;
+fn linked(context: &OperationContext<'_>, (kind, id): &Thing) -> Vec<Thing> {
+    let viewer = context.viewer();
+    let model = context.model;
     let mut linked: Vec<Thing> = Vec::new();
     match *kind {
         "unit" => {
@@ -188,9 +195,9 @@ fn linked(turn: &Turn<'_>, (kind, id): &Thing) -> Vec<Thing> {
 }
 
 /// Returns those of some things that the sender sees.
-fn seen(turn: &Turn<'_>, mut things: Vec<Thing>) -> Vec<Thing> {
-    let viewer = turn.viewer();
-    let model = turn.model;
+fn seen(context: &OperationContext<'_>, mut things: Vec<Thing>) -> Vec<Thing> {
+    let viewer = context.viewer();
+    let model = context.model;
     things.retain(|(kind, id)| match *kind {
         "unit" => model.visible(&viewer, id).is_some(),
         "conflict" => model.conflicts.get(id).is_some_and(|one| model.sees_conflict(&viewer, one)),
@@ -204,9 +211,14 @@ fn seen(turn: &Turn<'_>, mut things: Vec<Thing>) -> Vec<Thing> {
 }
 
 /// Returns a delta as an event: its type, and the event itself. `None` for what the sender may not see.
-fn event_of(turn: &Turn<'_>, entry: &Entry, delta: &Delta) -> Option<(String, Value)> {
-    let viewer = turn.viewer();
-    let may = |id: &str| turn.model.units.get(id).is_none_or(|kept| turn.model.sees(&viewer, kept));
+fn event_of(
+    context: &OperationContext<'_>,
+    entry: &Entry,
+    delta: &Delta,
+) -> Option<(String, Value)> {
+    let viewer = context.viewer();
+    let may =
+        |id: &str| context.model.units.get(id).is_none_or(|kept| context.model.sees(&viewer, kept));
     let (kind, unit, task) = match delta {
         Delta::Unit { id, .. } => ("memory.recorded".to_owned(), Some(id), None),
         Delta::Status { id, to } => {

@@ -9,24 +9,27 @@ use crate::failure::{
 };
 use crate::log::{Delta, object};
 use crate::machines::{SESSIONS, SessionCause, next};
+use crate::operation_context::{OperationContext, OperationResult, value};
 use crate::params::Params;
 use crate::rights::{self, Act};
-use crate::turn::{Done, Turn, value};
 use crate::types::{Policy, RoleRule, Session, TypeRule};
 use crate::words::{MemoryType, SessionAction, SessionState};
 
-pub(crate) fn session(turn: &mut Turn<'_>, mut params: Params<'_>) -> Done {
+pub(crate) fn session(
+    context: &mut OperationContext<'_>,
+    mut params: Params<'_>,
+) -> OperationResult {
     let action = params.word("action", SessionAction::WORDS, SessionAction::parse)?;
     let Some(action) = action else { return Err(params.fault("action", "is missing")) };
-    turn.sender()?;
+    context.sender()?;
     match action {
-        SessionAction::Create => create(turn, params),
-        SessionAction::Get | SessionAction::List => read(turn, action, params),
-        _ => change(turn, action, params),
+        SessionAction::Create => create(context, params),
+        SessionAction::Get | SessionAction::List => read(context, action, params),
+        _ => change(context, action, params),
     }
 }
 
-fn answer(status: u16, session: &Session, epoch: u64) -> Done {
+fn answer(status: u16, session: &Session, epoch: u64) -> OperationResult {
     let answer =
         object([("status", "ok".into()), ("session", value(session)?), ("epoch", epoch.into())]);
     Ok((status, answer))
@@ -53,8 +56,8 @@ fn read_policy(params: &mut Params<'_>) -> Result<Option<Policy>, Failure> {
 }
 
 /// Checks that agents are registered.
-fn known(turn: &Turn<'_>, agents: &[String]) -> Result<(), Failure> {
-    match agents.iter().find(|id| turn.model.agent(id).is_none()) {
+fn known(context: &OperationContext<'_>, agents: &[String]) -> Result<(), Failure> {
+    match agents.iter().find(|id| context.model.agent(id).is_none()) {
         None => Ok(()),
         Some(id) => {
             let message = format!("agent {id:?} is not registered");
@@ -63,22 +66,22 @@ fn known(turn: &Turn<'_>, agents: &[String]) -> Result<(), Failure> {
     }
 }
 
-fn create(turn: &mut Turn<'_>, mut params: Params<'_>) -> Done {
+fn create(context: &mut OperationContext<'_>, mut params: Params<'_>) -> OperationResult {
     let goal = params.said("goal")?.to_owned();
     let id = params.id("session_id")?.map(str::to_owned);
     let members = params.texts("members")?;
     let policy = read_policy(&mut params)?.unwrap_or_default();
     params.finish()?;
-    turn.may(Act::CreateSession)?;
-    known(turn, &members)?;
-    let id = id.unwrap_or_else(|| turn.new_id("session", 0));
-    if turn.model.sessions.contains_key(&id) || turn.model.labels.contains(&id) {
+    context.may(Act::CreateSession)?;
+    known(context, &members)?;
+    let id = id.unwrap_or_else(|| context.new_id("session", 0));
+    if context.model.sessions.contains_key(&id) || context.model.labels.contains(&id) {
         return Err(Failure::new(&INVALID_TRANSITION, format!("session {id:?} is there already")));
     }
     let Some(state) = next(SESSIONS, None, SessionCause::Create) else {
         return Err(Failure::internal("no row for a new session"));
     };
-    let creator = turn.agent_id().to_owned();
+    let creator = context.agent_id().to_owned();
     let members: BTreeSet<String> = members.into_iter().chain([creator.clone()]).collect();
     let session = Session {
         id,
@@ -88,46 +91,54 @@ fn create(turn: &mut Turn<'_>, mut params: Params<'_>) -> Done {
         members,
         invited: BTreeSet::new(),
         policy,
-        epoch: turn.epoch,
+        epoch: context.epoch,
     };
-    turn.description = format!("session {}: {}", session.id, session.goal);
-    turn.deltas.push(Delta::Session(session.clone()));
-    answer(201, &session, turn.epoch)
+    context.description = format!("session {}: {}", session.id, session.goal);
+    context.deltas.push(Delta::Session(session.clone()));
+    answer(201, &session, context.epoch)
 }
 
 /// Returns a session that the sender finds.
-fn find<'a>(turn: &Turn<'a>, id: &str) -> Result<&'a Session, Failure> {
-    let viewer = turn.viewer();
-    let found = turn.model.session(id).filter(|session| rights::finds(&viewer, session));
+fn find<'a>(context: &OperationContext<'a>, id: &str) -> Result<&'a Session, Failure> {
+    let viewer = context.viewer();
+    let found = context.model.session(id).filter(|session| rights::finds(&viewer, session));
     found.ok_or_else(|| Failure::unknown(&SESSION_NOT_FOUND, "session", id))
 }
 
-fn read(turn: &mut Turn<'_>, action: SessionAction, mut params: Params<'_>) -> Done {
+fn read(
+    context: &mut OperationContext<'_>,
+    action: SessionAction,
+    mut params: Params<'_>,
+) -> OperationResult {
     let id = params.id("session_id")?;
     params.finish()?;
-    turn.may(Act::Attune)?;
+    context.may(Act::Attune)?;
     if action == SessionAction::Get {
         let id = id.ok_or_else(|| Failure::payload("/session_id", "is missing"))?;
-        return answer(200, find(turn, id)?, turn.epoch);
+        return answer(200, find(context, id)?, context.epoch);
     }
-    let viewer = turn.viewer();
-    let all = turn.model.sessions.values().filter(|session| rights::finds(&viewer, session));
+    let viewer = context.viewer();
+    let all = context.model.sessions.values().filter(|session| rights::finds(&viewer, session));
     let all: Vec<Value> = all.map(value).collect::<Result<_, _>>()?;
     let answer = object([
         ("status", "ok".into()),
         ("sessions", Value::Array(all)),
-        ("epoch", turn.epoch.into()),
+        ("epoch", context.epoch.into()),
     ]);
     Ok((200, answer))
 }
 
-fn change(turn: &mut Turn<'_>, action: SessionAction, mut params: Params<'_>) -> Done {
+fn change(
+    context: &mut OperationContext<'_>,
+    action: SessionAction,
+    mut params: Params<'_>,
+) -> OperationResult {
     let id = params.needed_id("session_id")?;
     let agents = params.texts("agents")?;
     let policy = read_policy(&mut params)?;
     params.finish()?;
-    let before = find(turn, id)?;
-    let viewer = turn.viewer();
+    let before = find(context, id)?;
+    let viewer = context.viewer();
     let authority = rights::in_session(&viewer, Some(before));
     let (cause, act) = match action {
         SessionAction::Join | SessionAction::Leave => (SessionCause::Change, Act::TakePart),
@@ -165,7 +176,7 @@ fn change(turn: &mut Turn<'_>, action: SessionAction, mut params: Params<'_>) ->
             after.members.remove(viewer.agent_id);
         }
         SessionAction::Invite => {
-            known(turn, &agents)?;
+            known(context, &agents)?;
             if agents.is_empty() {
                 return Err(Failure::payload("/agents", "is missing or empty"));
             }
@@ -176,10 +187,10 @@ fn change(turn: &mut Turn<'_>, action: SessionAction, mut params: Params<'_>) ->
         }
         _ => {}
     }
-    turn.description = format!("session {id}: {}", action.as_str());
+    context.description = format!("session {id}: {}", action.as_str());
     if after != *before {
-        turn.deltas.push(Delta::Session(after.clone()));
+        context.deltas.push(Delta::Session(after.clone()));
     }
     debug_assert!(SessionState::ALL.contains(&after.state));
-    answer(200, &after, turn.epoch)
+    answer(200, &after, context.epoch)
 }

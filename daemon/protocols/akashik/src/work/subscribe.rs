@@ -4,9 +4,9 @@ use omir_core::value::{Map, Value};
 
 use crate::failure::{Failure, SUBSCRIPTION_NOT_FOUND};
 use crate::log::{Delta, object};
+use crate::operation_context::{OperationContext, OperationResult};
 use crate::params::Params;
 use crate::rights::Act;
-use crate::turn::{Done, Turn};
 use crate::types::Subscription;
 use crate::words::{EventName, SubscribeAction};
 
@@ -15,14 +15,17 @@ const MOST: usize = 64;
 /// Longest gap, in milliseconds.
 const LONGEST_GAP: u64 = 3_600_000;
 
-pub(crate) fn subscribe(turn: &mut Turn<'_>, mut params: Params<'_>) -> Done {
+pub(crate) fn subscribe(
+    context: &mut OperationContext<'_>,
+    mut params: Params<'_>,
+) -> OperationResult {
     let action = params.word("action", SubscribeAction::WORDS, SubscribeAction::parse)?;
     let Some(action) = action else { return Err(params.fault("action", "is missing")) };
     let of = params.object("subscription")?;
     params.finish()?;
-    let sender = turn.sender()?;
-    turn.may(Act::Subscribe)?;
-    let own = turn.model.subscriptions.values().filter(|one| one.agent_id == sender.id);
+    let sender = context.sender()?;
+    context.may(Act::Subscribe)?;
+    let own = context.model.subscriptions.values().filter(|one| one.agent_id == sender.id);
     match action {
         SubscribeAction::List => {
             let own: Vec<Value> = own.map(shown).collect();
@@ -34,12 +37,12 @@ pub(crate) fn subscribe(turn: &mut Turn<'_>, mut params: Params<'_>) -> Done {
             };
             let id = of.needed_id("id")?;
             let is_own =
-                turn.model.subscriptions.get(id).is_some_and(|one| one.agent_id == sender.id);
+                context.model.subscriptions.get(id).is_some_and(|one| one.agent_id == sender.id);
             if !is_own {
                 return Err(Failure::unknown(&SUBSCRIPTION_NOT_FOUND, "subscription", id));
             }
-            turn.deltas.push(Delta::Unsubscribed { id: id.to_owned() });
-            turn.description = format!("{} unsubscribes {id}", sender.id);
+            context.deltas.push(Delta::Unsubscribed { id: id.to_owned() });
+            context.description = format!("{} unsubscribes {id}", sender.id);
             Ok((200, object([("status", "ok".into()), ("subscription_id", id.into())])))
         }
         SubscribeAction::Subscribe => {
@@ -54,7 +57,7 @@ pub(crate) fn subscribe(turn: &mut Turn<'_>, mut params: Params<'_>) -> Done {
                 return Err(of.fault("id", "is given by the field: leave it out"));
             }
             let subscription = Subscription {
-                id: turn.new_id("sub", 0),
+                id: context.new_id("sub", 0),
                 agent_id: sender.id.clone(),
                 events: events.into_iter().collect(),
                 min_relevance: of.share("min_relevance")?,
@@ -72,8 +75,8 @@ pub(crate) fn subscribe(turn: &mut Turn<'_>, mut params: Params<'_>) -> Done {
                 ("events_url", "/akashik/v1/events".into()),
                 ("socket_url", "/akashik/v1/socket".into()),
             ]);
-            turn.description = format!("{} subscribes {}", sender.id, subscription.id);
-            turn.deltas.push(Delta::Subscription(subscription));
+            context.description = format!("{} subscribes {}", sender.id, subscription.id);
+            context.deltas.push(Delta::Subscription(subscription));
             Ok((201, answer))
         }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use omir_core::confidence::{Beta, Outcome, Weight};
+use omir_core::confidence::{Beta, FeedbackOutcome, Weight};
 use omir_core::model::{ExperienceType, MemoryRecord, Tier};
 use omir_core::number::Number;
 use omir_core::value::{Map, Value};
@@ -341,7 +341,7 @@ fn learned(memory: &Memory, effectiveness: f64) -> Memory {
 
 /// Counts the outcome as evidence for or against a memory, as `feedback` does.
 fn believe(record: &mut MemoryRecord, success: bool, effectiveness: f64) -> Result<(), Failure> {
-    let outcome = if success { Outcome::Confirmed } else { Outcome::Contradicted };
+    let outcome = if success { FeedbackOutcome::Confirmed } else { FeedbackOutcome::Contradicted };
     let weight = Weight::new(effectiveness.max(0.1));
     let weight = weight.ok_or_else(|| Failure::internal("a share is no weight of evidence"))?;
     let confidence = record.confidence.get_or_insert_default();

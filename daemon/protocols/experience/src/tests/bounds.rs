@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use omir_core::confidence::{Outcome, Weight};
+use omir_core::confidence::{FeedbackOutcome, Weight};
 use omir_core::json;
 use omir_core::reference::Ref;
 use omir_core::value::Value;
@@ -51,7 +51,7 @@ fn an_update_keeps_what_the_memory_has_earned() {
     rig.record(&record("t-1"));
     rig.engine.execute(Change::Anchor(target("t-1"), true)).unwrap();
     for _ in 0..3 {
-        let against = Change::Feedback(target("t-1"), Outcome::Contradicted, Weight::ONE);
+        let against = Change::Feedback(target("t-1"), FeedbackOutcome::Contradicted, Weight::ONE);
         rig.engine.execute(against).unwrap();
     }
     let failed = with(with(record("t-1"), "/result/success", false), "/request_id", "r2");

@@ -4,9 +4,9 @@ use omir_core::cbor;
 use omir_core::link::message::{BATCH, Pull, Response, fits};
 use omir_core::value::Value;
 
-use super::Exchange;
-use crate::{Omir, Unwanted, add_parameters, parse_query};
-use omird_engine::{Code, Cursor, CursorCache, Error, Query, Reading, Wanted};
+use super::ResponseSink;
+use crate::{Cancelled, Omir, add_parameters, parse_query};
+use omird_engine::{Code, Cursor, CursorCache, Error, Query, Reading, ReadingStart};
 
 /// The selection of a pull that may go on, kept for one line: one at a time.
 #[derive(Clone, Default)]
@@ -34,8 +34,8 @@ impl Omir {
         &self,
         pull: &Pull,
         readings: &Readings,
-        with: &mut dyn Exchange,
-    ) -> Result<Result<(), Unwanted>, Error> {
+        with: &mut dyn ResponseSink,
+    ) -> Result<Result<(), Cancelled>, Error> {
         let after = pull.after.map(Cursor::from_number);
         let in_filter =
             |error: Error| Error::at(error.code, format!("/filter{}", error.path), error.message);
@@ -49,7 +49,8 @@ impl Omir {
             }
         }
         let query = |as_of| parse_query(Query::everything(), &named, as_of);
-        let wanted = Wanted { as_of: pull.as_of.as_deref(), store: pull.store.as_deref(), after };
+        let wanted =
+            ReadingStart { as_of: pull.as_of.as_deref(), store: pull.store.as_deref(), after };
         let reading = self.engine.read_on(&readings.0, &wanted, query, || {
             with.rest_if_due();
             with.is_wanted()
@@ -62,8 +63,8 @@ impl Omir {
         &self,
         reading: &Reading,
         after: Option<Cursor>,
-        with: &mut dyn Exchange,
-    ) -> Result<(), Unwanted> {
+        with: &mut dyn ResponseSink,
+    ) -> Result<(), Cancelled> {
         let selection = &*reading.selection;
         let first = selection.behind(after);
         let count = (selection.len() - first) as u64;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use jsonschema::Validator;
 use omir_core::operation::Operation;
 use omir_core::reference::Ref;
-use omird_engine::{Encoding, Engine, Following};
+use omird_engine::{Encoding, Engine, EventQueue};
 use omird_router::{Admitted, Caller, Incoming, Method, Router, error_value};
 use serde_json::json;
 
@@ -93,7 +93,7 @@ impl Rig {
         assert!(stored.get("stored").is_some(), "{stored}");
     }
 
-    fn next(&self, events: &Following) -> Option<serde_json::Value> {
+    fn next(&self, events: &EventQueue) -> Option<serde_json::Value> {
         let event = events.next(Duration::from_secs(5))?;
         let value = omir_core::cbor::from_slice(&event.payload(), &Limits::default()).unwrap();
         let value = serde_json::from_str(&json::to_string(&value)).unwrap();

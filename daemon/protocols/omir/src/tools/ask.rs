@@ -103,11 +103,11 @@ impl Call<'_> {
         let mut memories = Vec::with_capacity(found.hits.len());
         let of = found.hits.len() as u64;
         for (done, hit) in (1..).zip(&found.hits) {
-            if !self.watch.is_wanted() {
+            if !self.observer.is_wanted() {
                 return Err(given_up());
             }
             memories.push(self.hit(hit)?);
-            self.watch.note(done, of);
+            self.observer.note(done, of);
         }
         let mut page =
             question.page(memories, query.offset, found.total, found.unreadable, snapshot);

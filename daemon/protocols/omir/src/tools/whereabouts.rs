@@ -188,7 +188,7 @@ impl Call<'_> {
     /// The first match, or where the card has lost it, the first of a few more that can be read.
     fn first(&self, query: &Query) -> Result<Option<Map>, Error> {
         for limit in [1, SPARE] {
-            if !self.watch.is_wanted() {
+            if !self.observer.is_wanted() {
                 return Err(given_up());
             }
             let found = self.omir.engine.recall(&Query { limit: Some(limit), ..query.clone() })?;

@@ -1,4 +1,4 @@
-//! The order of the files: chapters one after the other, gaps between them, and where a file belongs that does
+//! The order of the files: intervals one after the other, gaps between them, and where a file belongs that does
 //! not say.
 
 use std::collections::HashSet;
@@ -9,9 +9,9 @@ use crate::digest::Digest;
 use crate::inspect::FileKind;
 use crate::inspect::estimate::{UNDATED, UNKNOWN};
 use crate::inspect::finding::{Finding, Kind};
-use crate::inspect::history::{Act, Chapter, Event, Position, Version};
+use crate::inspect::history::{Act, Event, HistoryInterval, Position, Version};
 use crate::inspect::scan::{Scan, SealFile};
-use crate::key::RefKey;
+use crate::ref_key::RefKey;
 use crate::version::Stamp;
 
 impl Assembly {
@@ -48,7 +48,7 @@ impl Assembly {
         Some(self.scans.iter().filter(|scan| scan.span.is_some()).find(is_it)?.span?.1)
     }
 
-    /// Chapters and gaps, in order.
+    /// Intervals and gaps, in order.
     pub(super) fn lay_out(&mut self, slots: &[Slot]) {
         let mut unplaced = self.unplaced();
         let mut next = 1;
@@ -78,8 +78,8 @@ impl Assembly {
                 self.findings.push(Finding::new(Kind::HeldElsewhere, path, message));
                 continue;
             } else {
-                let chapter = self.chapter(slot.scan, slot.first, slot.last);
-                self.chapters.push(chapter);
+                let interval = self.interval(slot.scan, slot.first, slot.last);
+                self.intervals.push(interval);
                 self.note_inner_gaps(slot);
             }
             previous = Some(slot.scan);
@@ -107,8 +107,8 @@ impl Assembly {
         let mut finding = Finding::new(Kind::SequenceGap, &path(behind), message);
         finding.transactions = Some(lacking);
         self.findings.push(finding);
-        let last_recorded = self.chapters.last().map_or(0, |chapter| chapter.last_recorded);
-        self.chapters.push(Chapter {
+        let last_recorded = self.intervals.last().map_or(0, |interval| interval.last_recorded);
+        self.intervals.push(HistoryInterval {
             file: None,
             first,
             last,
@@ -123,65 +123,65 @@ impl Assembly {
     }
 
     /// Brings in a set-aside file whose transaction numbers were given out again: without what is
-    /// held elsewhere, before the first chapter that was recorded later.
+    /// held elsewhere, before the first interval that was recorded later.
     pub(super) fn attach(&mut self, index: usize, first: u64, last: u64) {
-        let mut chapter = self.chapter(index, first, last);
+        let mut interval = self.interval(index, first, last);
         let identity = |event: &Event| match &event.act {
             Act::Put(version) => Some((RefKey::of(&version.target), version.stamp.recorded)),
             Act::Forget(tombstone) => Some((tombstone.key(), tombstone.stamp.recorded)),
             Act::Touch(_) => None,
         };
         let known: HashSet<(u64, u32, RefKey, i64)> = self
-            .chapters
+            .intervals
             .iter()
-            .flat_map(|chapter| &chapter.events)
+            .flat_map(|interval| &interval.events)
             .filter_map(|event| {
                 let (target, recorded) = identity(event)?;
                 Some((event.seq, event.ordinal, target, recorded))
             })
             .collect();
-        chapter.events.retain(|event| {
+        interval.events.retain(|event| {
             identity(event).is_some_and(|(target, recorded)| {
                 !known.contains(&(event.seq, event.ordinal, target, recorded))
             })
         });
-        if chapter.events.is_empty() {
+        if interval.events.is_empty() {
             return;
         }
         let own = self.scans[index].last_recorded;
-        chapter.last_recorded = own;
-        let later = self.chapters.iter().position(|other| other.last_recorded > own);
-        self.chapters.insert(later.unwrap_or(self.chapters.len()), chapter);
+        interval.last_recorded = own;
+        let later = self.intervals.iter().position(|other| other.last_recorded > own);
+        self.intervals.insert(later.unwrap_or(self.intervals.len()), interval);
     }
 
     /// Brings in a segment that may or may not be held elsewhere, where its number says.
     fn place_unproven(&mut self, index: usize) {
         let number = self.segment_number(index);
-        let is_before = |chapter: &Chapter| {
-            chapter
+        let is_before = |interval: &HistoryInterval| {
+            interval
                 .file
                 .is_none_or(|file| self.segment_number(file).is_some_and(|n| Some(n) < number))
         };
-        let at = self.chapters.iter().position(|chapter| !is_before(chapter));
-        let at = at.unwrap_or(self.chapters.len());
-        let seq = at.checked_sub(1).map_or(1, |before| self.chapters[before].last);
-        let mut chapter = self.chapter(index, seq, seq);
+        let at = self.intervals.iter().position(|interval| !is_before(interval));
+        let at = at.unwrap_or(self.intervals.len());
+        let seq = at.checked_sub(1).map_or(1, |before| self.intervals[before].last);
+        let mut interval = self.interval(index, seq, seq);
         let known: HashSet<(RefKey, u64)> = self
-            .chapters
+            .intervals
             .iter()
-            .flat_map(|chapter| &chapter.events)
+            .flat_map(|interval| &interval.events)
             .filter_map(|event| match &event.act {
                 Act::Forget(tombstone) => Some((tombstone.key(), tombstone.stamp.version)),
                 _ => None,
             })
             .collect();
-        chapter.events.retain(|event| match &event.act {
+        interval.events.retain(|event| match &event.act {
             Act::Forget(tombstone) => !known.contains(&(tombstone.key(), tombstone.stamp.version)),
             _ => true,
         });
-        chapter.is_lossy = false;
-        chapter.last_recorded = at.checked_sub(1).map_or(0, |b| self.chapters[b].last_recorded);
-        self.chapters.insert(at, chapter);
+        interval.is_lossy = false;
+        interval.last_recorded = at.checked_sub(1).map_or(0, |b| self.intervals[b].last_recorded);
+        self.intervals.insert(at, interval);
         self.doubtful.insert(index);
     }
 
@@ -198,8 +198,8 @@ impl Assembly {
                 let mut finding = Finding::new(Kind::SequenceGap, &scan.source.path, message);
                 finding.transactions = Some((next, seq - 1));
                 self.findings.push(finding);
-                if let Some(chapter) = self.chapters.last_mut() {
-                    chapter.is_lossy = true;
+                if let Some(interval) = self.intervals.last_mut() {
+                    interval.is_lossy = true;
                 }
             }
             next = seq.saturating_add(1);
@@ -211,12 +211,12 @@ impl Assembly {
         for (index, &scan) in (0u64..).zip(scans) {
             let is_last = index + 1 == scans.len() as u64;
             let own = first.saturating_add(index).min(last);
-            let chapter = self.chapter(scan, own, if is_last { last } else { own });
-            self.chapters.push(chapter);
+            let interval = self.interval(scan, own, if is_last { last } else { own });
+            self.intervals.push(interval);
         }
     }
 
-    fn chapter(&self, index: usize, first: u64, last: u64) -> Chapter {
+    fn interval(&self, index: usize, first: u64, last: u64) -> HistoryInterval {
         let scan = &self.scans[index];
         let place = |range: &Range<u64>| Position { file: index, range: range.clone() };
         let mut events = Vec::new();
@@ -251,8 +251,8 @@ impl Assembly {
             events.push(Event { seq, ordinal, act: Act::Touch(touch.clone()) });
         }
         events.sort_by_key(|event| (event.seq, event.ordinal));
-        let before = self.chapters.last().map_or(0, |chapter| chapter.last_recorded);
-        Chapter {
+        let before = self.intervals.last().map_or(0, |interval| interval.last_recorded);
+        HistoryInterval {
             file: Some(index),
             first,
             last,

@@ -11,15 +11,15 @@ use crate::inspect::scan::{Scan, SealFile};
 impl Assembly {
     pub(super) fn finish(mut self) -> History {
         let doubtful = &self.doubtful;
-        self.chapters.retain(|chapter| {
-            let is_doubtful = chapter.file.is_some_and(|file| doubtful.contains(&file));
-            let mut events = chapter.events.iter();
+        self.intervals.retain(|interval| {
+            let is_doubtful = interval.file.is_some_and(|file| doubtful.contains(&file));
+            let mut events = interval.events.iter();
             !(is_doubtful && events.all(|event| matches!(event.act, Act::Touch(_))))
         });
         self.note_usability();
         let mut history = History::default();
         for index in 0..self.scans.len() {
-            let is_used = self.chapters.iter().any(|chapter| chapter.file == Some(index));
+            let is_used = self.intervals.iter().any(|interval| interval.file == Some(index));
             let is_needed = is_used || self.empty.contains(&index);
             let mut own = std::mem::take(&mut self.scans[index].findings);
             let scan = &self.scans[index];
@@ -36,7 +36,7 @@ impl Assembly {
             history.files.push(row(scan, is_needed, is_clean));
         }
         history.findings.append(&mut self.findings);
-        history.chapters = self.chapters;
+        history.intervals = self.intervals;
         history
     }
 
@@ -78,12 +78,12 @@ impl Assembly {
     fn note_usability(&mut self) {
         let mut findings = Vec::new();
         for (index, scan) in self.scans.iter_mut().enumerate() {
-            let chapter = self.chapters.iter().find(|chapter| chapter.file == Some(index));
-            let kept = chapter.map_or(0, |chapter| {
+            let interval = self.intervals.iter().find(|interval| interval.file == Some(index));
+            let kept = interval.map_or(0, |interval| {
                 let is_memory = |event: &&Event| !matches!(event.act, Act::Touch(_));
-                chapter.events.iter().filter(is_memory).count() as u64
+                interval.events.iter().filter(is_memory).count() as u64
             });
-            let matters = kept > 0 || (scan.is_lossy && chapter.is_some());
+            let matters = kept > 0 || (scan.is_lossy && interval.is_some());
             let severity = if matters { Severity::Loss } else { Severity::Fault };
             let rest = match (matters, kept) {
                 (false, _) => "nothing in it is needed".to_owned(),

@@ -57,7 +57,7 @@ fn stage(catalog: &mut Catalog, state: &[Option<u8>; 6], stamp: Stamp, change: C
             let facts = Box::new(Facts::of(&record));
             catalog.stage(facts, &terms_of(&record), old.as_ref(), stamp, location())
         }
-        None => catalog.stage_forget(key(name), old.as_ref(), stamp, By::User),
+        None => catalog.stage_forget(key(name), old.as_ref(), stamp, DeletionOrigin::User),
     }
 }
 
@@ -71,7 +71,7 @@ fn at_once(catalog: &mut Catalog, state: &[Option<u8>; 6], stamp: Stamp, change:
             catalog.put(&facts, &terms_of(&record), old.as_ref(), stamp, location());
         }
         None => {
-            catalog.forget(&key(name), old.as_ref(), stamp, By::User);
+            catalog.forget(&key(name), old.as_ref(), stamp, DeletionOrigin::User);
         }
     }
 }

@@ -5,7 +5,7 @@ use omir_core::tier::TierPolicy;
 use proptest::prelude::*;
 
 use super::*;
-use crate::index::block::By;
+use crate::index::block::DeletionOrigin;
 use crate::index::catalog::Catalog;
 use crate::index::doc::{Doc, FileId, Location, Stamp};
 use crate::index::facts::{DecayState, Facts, terms_of};
@@ -108,7 +108,7 @@ impl Rig {
             }
             Step::Forget { name } => {
                 let stamp = self.stamp(name);
-                self.catalog.forget(&key(name), None, stamp, By::User);
+                self.catalog.forget(&key(name), None, stamp, DeletionOrigin::User);
             }
             Step::Touch { name, half_life_hours, accesses } => {
                 let anchored = false;

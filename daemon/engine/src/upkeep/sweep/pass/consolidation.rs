@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use omir_core::model::{MemoryRecord, Resource};
 
-use super::{End, Pass, ROWS};
+use super::{Pass, PassEnd, ROWS};
 use crate::index::doc::{Doc, DocId};
 use crate::index::fading::Fading;
 use crate::index::key::RefKey;
@@ -34,7 +34,7 @@ impl Pass<'_> {
     ///
     /// A merge writes the whole record again, so what is the same is left to gather: until the oldest
     /// of it has been in the store for `merge_after`, or there are [`MANY`], or somebody asks.
-    pub(super) fn merge_duplicates(&mut self, fading: &Fading) -> Result<(), End> {
+    pub(super) fn merge_duplicates(&mut self, fading: &Fading) -> Result<(), PassEnd> {
         let min_age = (fading.tiers.session_after_hours * HOUR) as i64;
         let gathered = self.engine.settings().forgetting.merge_after.as_micros();
         let gathered = i64::try_from(gathered).unwrap_or(i64::MAX).max(min_age);
@@ -54,7 +54,7 @@ impl Pass<'_> {
         min_age: i64,
         least: usize,
         gone: &mut HashSet<RefKey>,
-    ) -> Result<(), End> {
+    ) -> Result<(), PassEnd> {
         let (mut next, end) = {
             let catalog = self.engine.catalog();
             // Rows stand in the order of their recording.

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use super::{BATCH, End, Pass, Slice};
+use super::{BATCH, Pass, PassEnd, Slice};
 use crate::index::doc::DocId;
 use crate::index::fading::Fading;
 use crate::index::key::RefKey;
@@ -21,7 +21,7 @@ struct Evictable {
 }
 
 impl Pass<'_> {
-    pub(super) fn evict(&mut self, fading: &Fading) -> Result<(), End> {
+    pub(super) fn evict(&mut self, fading: &Fading) -> Result<(), PassEnd> {
         let shared = &self.engine.inner.shared;
         // Said once, done once; the pressure is measured again each time.
         let asked = match self.dry_run {
@@ -65,7 +65,7 @@ impl Pass<'_> {
     }
 
     /// All that may go, and the bytes that compaction may drop as it is.
-    fn evictable(&self, fading: &Fading) -> Result<(Vec<Evictable>, u64), End> {
+    fn evictable(&self, fading: &Fading) -> Result<(Vec<Evictable>, u64), PassEnd> {
         let (mut rows, mut dead, mut next) = (Vec::new(), 0u64, 0);
         let history = self.engine.settings().keep_history.as_micros();
         let order = self.engine.inner.shared.time.history().as_micros();

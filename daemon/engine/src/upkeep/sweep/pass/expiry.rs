@@ -1,11 +1,11 @@
 //! Memories that stopped being valid long ago are forgotten.
 
-use super::{BATCH, End, Pass, ROWS};
+use super::{BATCH, Pass, PassEnd, ROWS};
 use crate::index::doc::{DocId, NEVER, hours};
 use crate::write::command::{Act, Cause};
 
 impl Pass<'_> {
-    pub(super) fn expire(&mut self) -> Result<(), End> {
+    pub(super) fn expire(&mut self) -> Result<(), PassEnd> {
         let kept = self.engine.settings().forgetting.expire_after.as_micros();
         let kept = i64::try_from(kept).unwrap_or(i64::MAX);
         let certain = self.engine.inner.shared.time.certain().as_micros();

@@ -3,7 +3,7 @@
 use omir_core::reference::{Ref, ResourceType};
 use omir_core::tier::{Tier, TierReason};
 
-use super::{End, Pass, Slice};
+use super::{Pass, PassEnd, Slice};
 use crate::encoded::id_of;
 use crate::index::catalog::Catalog;
 use crate::index::doc::{Doc, DocId};
@@ -24,7 +24,7 @@ struct Move {
 }
 
 impl Pass<'_> {
-    pub(super) fn announce_moves(&mut self, fading: &Fading) -> Result<(), End> {
+    pub(super) fn announce_moves(&mut self, fading: &Fading) -> Result<(), PassEnd> {
         let mut next = 0;
         loop {
             let moves = {
