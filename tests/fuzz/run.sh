@@ -37,18 +37,27 @@ RUSTC_WORKSPACE_WRAPPER=$PWD/tests/fuzz/instrumented-rustc.sh \
     cargo build --quiet --locked -p omird-fuzz "${features[@]}" "${bins[@]}"
 
 folder=${CARGO_TARGET_DIR:-target}
-for target in $targets; do
-    found=$folder/fuzz/$target
+# fuzz TARGET: what it found is the end of its log, and tells how to see it again.
+fuzz() {
+    local target=$1 found=$folder/fuzz/$1 log=$folder/fuzz/$1.log
     mkdir -p "$found"
-    log=$folder/fuzz/$target.log
     if "$folder/debug/$target" "${bounds[@]}" -print_final_stats=1 -artifact_prefix="$found/" \
         "$found" "tests/fuzz/corpus/$target" >"$log" 2>&1; then
         printf '%-12s %s runs, %s\n' "$target" \
             "$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")" \
             "$(grep -o 'cov: [0-9]* ft: [0-9]*' "$log" | tail -1)"
     else
-        tail -50 "$log"
-        echo "$target: a finding; replay it with $folder/debug/$target FILE"
-        exit 1
+        printf '%s\n%s: a finding; replay it with %s/debug/%s FILE\n' \
+            "$(tail -50 "$log")" "$target" "$folder" "$target"
+        return 1
     fi
+}
+
+# A target uses one core.
+cores=$(nproc) failed=0
+for target in $targets; do
+    [ "$(jobs -r | wc -l)" -lt "$cores" ] || wait -n || failed=1
+    fuzz "$target" &
 done
+while [ -n "$(jobs -p)" ]; do wait -n || failed=1; done
+exit "$failed"
