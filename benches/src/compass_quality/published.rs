@@ -5,9 +5,10 @@ use crate::compass_quality::figure::{Aim, Figure};
 
 /// The name of a figure and its value: those that do not rest on the recall of the engine.
 const PUBLISHED: &[(&str, f64)] = &[
-    ("stage detection, at labelled transitions", 0.555),
-    ("fact retention of stage summaries", 0.939),
-    ("context, tokens of the history", 0.198),
+    ("stage detection, at labelled transitions", 0.548),
+    ("fact retention of stage summaries", 0.921),
+    ("context, tokens of the history", 0.196),
+    ("- labelled facts that are in it", 0.246),
     ("error patterns found", 0.703),
     ("error patterns that are false", 0.395),
     ("entity extraction, F1", 0.704),

@@ -24,6 +24,8 @@ pub fn critical_facts(text: &str) -> Vec<&str> {
 
 /// Words of a sentence that begins with a pronoun, at most, for it to say nothing without the one before.
 const ELLIPTIC: usize = 4;
+/// Words of a sentence without a number behind its first one, at least.
+const LEAST_OTHERS: usize = 2;
 /// Words that stand for what was said before.
 const PRONOUNS: &[&str] = &["he", "it", "she", "that", "these", "they", "this", "those"];
 
@@ -35,16 +37,16 @@ fn is_fact(language: Language, kind: LineKind, sentence: &str) -> bool {
     let Some(first) = words.next() else { return false };
     let is_pronoun = PRONOUNS.iter().any(|pronoun| first.is_word(pronoun));
     let others = words.take(ELLIPTIC).count();
-    // One word alone names something and says nothing of it.
+    let has_number = sentence.bytes().any(|byte| byte.is_ascii_digit());
+    // One word names something and says nothing of it, whatever digits it has; two do not say much more.
     if !sentence.contains(char::is_whitespace) && first.kind == LexemeKind::Word
-        || is_pronoun && others < ELLIPTIC && !sentence.bytes().any(|b| b.is_ascii_digit())
+        || !has_number && (others < LEAST_OTHERS || is_pronoun && others < ELLIPTIC)
     {
         return false;
     }
     let is_question = sentence.trim_end_matches(['"', '\'', ')', '”', '’']).ends_with(['?', '？']);
-    let has_number = || sentence.bytes().any(|byte| byte.is_ascii_digit());
     !is_question
-        && (has_number()
+        && (has_number
             || outcome_cue(sentence).is_some()
             || !entities(language, sentence, &[]).is_empty())
 }
@@ -75,8 +77,7 @@ mod tests {
 
     #[test]
     fn what_says_nothing_alone_is_no_fact() {
-        let text =
-            "It works. `arm.rs`\nThis fails. It works since cable 4 is new. Because the arm is up.";
+        let text = "It works. `arm.rs`\nThis fails. Alice Smith. It works since cable 4 is new. Because the arm is up.";
         assert_eq!(
             facts(Language::English, text),
             ["It works since cable 4 is new.", "Because the arm is up."]

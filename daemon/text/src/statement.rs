@@ -1,32 +1,34 @@
 //! How much a sentence states that somebody may need later: a decision, a state, a cause, a reading.
 //!
-//! The sum of the cues of a sentence, each with a weight in hundredths, brought to [0, 1]. The cues are groups of common
-//! English words and the shape of the sentence. The weights were fitted by logistic regression to the sentences of
-//! `benches/data/compass` that are there for it, and each agent of them was foretold by the others.
+//! The sum of the cues of a sentence, in halves, brought to [0, 1]. The cues are groups of common English words and the shape of
+//! the sentence. They are few and their weights coarse on purpose: what was fitted closer to the sentences of
+//! `benches/data/compass` that are there for it did worse on agents that it had not seen. Each agent was foretold by the others.
 
 use crate::lexeme::{LexemeKind, eq_folded, lexemes};
 
 /// Groups of words, each with its weight.
 #[rustfmt::skip]
-const GROUPS: &[(&[&str], i32)] = &[
-    // How something is.
-    (&["are", "do", "does", "has", "have", "holds", "is", "need", "needs", "remains", "runs", "stay", "stays", "takes"], 81),
-    // What is done from now on.
-    (&["after", "before", "first", "from", "go", "goes", "going", "instead", "keep", "leave", "now", "rather", "stays",
-       "take", "until", "use", "wait", "waits", "will"], 66),
+const GROUPS: &[(&[&str], f64)] = &[
+    // How something is: verbs of the present. A report of what was done has none of them.
+    (&["are", "aren't", "belongs", "can", "can't", "cannot", "comes", "do", "does", "doesn't", "don't", "fails", "gets", "goes",
+       "has", "hasn't", "have", "haven't", "holds", "is", "isn't", "keeps", "lets", "means", "need", "needs", "remain", "remains",
+       "runs", "stay", "stays", "takes", "wants", "won't", "works"], 1.0),
+    // What holds from now on, and in which order.
+    (&["after", "before", "first", "from", "instead", "keep", "leave", "now", "rather", "until", "when", "while", "will"], 1.0),
     // What is not as it should be.
-    (&["blocked", "broken", "closed", "dead", "dirty", "empty", "error", "errors", "expired", "fail", "failed", "fails",
-       "false", "full", "high", "loose", "lost", "low", "missing", "old", "slow", "stale", "stuck", "wrong"], 62),
+    (&["above", "below", "blocked", "broken", "closed", "dead", "dirty", "empty", "error", "errors", "expired", "fail", "failed",
+       "fails", "false", "full", "high", "loose", "lost", "low", "missing", "old", "over", "slow", "stale", "stuck", "too",
+       "wrong"], 0.5),
     // Who tells it.
-    (&["i", "me", "my", "our", "us", "we"], -68),
-    // The one who is spoken to: a wish is over when it is done.
-    (&["please", "you", "your"], -237),
+    (&["i", "i'd", "i'll", "i'm", "i've", "me", "my", "our", "us", "we", "we'll", "we've"], -0.5),
 ];
 
-/// A sentence without a cue, and the least and the most that counts.
-const BARE: f64 = -256.0;
-const LEAST: f64 = -600.0;
-const MOST: f64 = 100.0;
+/// The least and the most that the cues of a sentence add up to.
+const LEAST: f64 = -3.5;
+const MOST: f64 = 3.0;
+
+/// Words of a sentence that is too short to say much, at most.
+const SHORT: usize = 4;
 
 /// Returns how much `sentence` states, from 0 to 1.
 pub(crate) fn statement(sentence: &str) -> f64 {
@@ -52,18 +54,13 @@ pub(crate) fn statement(sentence: &str) -> f64 {
         }
     }
     let of_groups = has.iter().zip(GROUPS).filter(|(has, _)| **has).map(|(_, (_, weight))| *weight);
-    let is = |is_so: bool, weight: i32| if is_so { f64::from(weight) } else { 0.0 };
-    let sum = BARE
-        + f64::from(of_groups.sum::<i32>())
-        + 140.0 * words.min(30) as f64 / 30.0
-        + is(words <= 4, -123)
-        + is(has_reading, 53)
-        + is(sentence.contains('?'), -192)
-        + is(sentence.contains(['_', '/', '=', '[', ']', '{', '}']), -56)
-        + is(sentence.contains(": "), -68)
-        + is(!has_mark(sentence), -118)
-        + is(sentence.starts_with(char::is_lowercase), 38)
-        + is(!sentence.starts_with(char::is_alphabetic), -30);
+    let is = |is_so: bool, weight: f64| if is_so { weight } else { 0.0 };
+    let sum = of_groups.sum::<f64>()
+        + is(words <= SHORT, -1.0)
+        + is(!has_mark(sentence), -1.0)
+        + is(has_reading, 0.5)
+        + is(sentence.contains('?'), -0.5)
+        + is(sentence.contains(": "), -0.5);
     ((sum - LEAST) / (MOST - LEAST)).clamp(0.0, 1.0)
 }
 

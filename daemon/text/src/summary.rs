@@ -6,20 +6,19 @@
 //! 1. Passages are split into sentences ([`sentences`](crate::sentences())). Of equal ones the first counts.
 //! 2. A sentence is critical if it states a constraint, or its passage is critical.
 //! 3. The budget is given, or it is max(least, ⌊input tokens / ratio⌋), where `least` falls from 144 for 480 tokens to 96 for 1920.
-//! 4. Score = 0.45 · centrality + 0.20 · position + 0.20 · cue + 0.50 · relevance + 1.50 · statement.
-//! 5. The best is taken, less 0.7 · its largest overlap with what is taken, while it fits. What does not fit is skipped.
+//! 4. Score = 0.45 · centrality + 0.50 · relevance + 1.50 · statement.
+//! 5. The best is taken, less 0.7 · its largest overlap with what is taken where that is at least 0.6, while it fits. What does
+//!    not fit is skipped.
 //!
 //! | part of the score | value |
 //! |---|---|
 //! | centrality | mean over its stems of the share of passages that hold the stem |
-//! | position | 1 for the first and the last sentence of its passage, else ½ |
-//! | cue | 1 with an outcome word or a constraint word, else 0 |
 //! | relevance | that of its passage |
-//! | statement | how much it states, by its words and its shape (`statement.rs`), 0 to 1; 0.8 for the result of a tool |
+//! | statement | how much it states, by its words and its shape (`statement.rs`), 0 to 1; 0.55 for the result of a tool |
 //! | overlap | share of its stems that one taken sentence has |
 //!
 //! Left out unless they are critical: sentences of stop words alone, those without a letter (`1:`), labels
-//! (`Observation:`), what a tool printed (`output.rs`) and those that three passages have word for word; the last two unless nothing else is there. Sentences are joined by a space, or by a newline
+//! (`Observation:`), what a tool printed (`output.rs`), fragments of a word or two (`Fine.`) and those that three passages have word for word; the last three unless nothing else is there. Sentences are joined by a space, or by a newline
 //! where the one before has no mark at its end.
 
 mod select;
@@ -50,8 +49,8 @@ fn least_budget(input: usize) -> usize {
     MOST_LEAST.saturating_sub(input.saturating_sub(SHORT) / PER_TOKEN).max(LEAST)
 }
 
-/// How much the result of a tool states: as much as a good sentence.
-const RESULT: f64 = 0.8;
+/// How much the result of a tool states: as much as a plain sentence.
+const RESULT: f64 = 0.55;
 
 /// Passages that have a sentence word for word make it a phrase of a tool, or of a greeting.
 const BOILERPLATE: usize = 3;
@@ -241,7 +240,7 @@ impl<'c> Summarizer<'c> {
         for (index, passage) in passages.iter().enumerate() {
             let mut held = BTreeSet::new();
             let own: Vec<(LineKind, &str)> = statements(passage.text).collect();
-            for (at, &(kind, text)) in own.iter().enumerate() {
+            for &(kind, text) in &own {
                 steps(text.len());
                 let ids = stems.of(self.language, text);
                 held.extend(ids.iter().copied());
@@ -253,16 +252,12 @@ impl<'c> Summarizer<'c> {
                     continue;
                 }
                 seen.insert(text, (found.len(), BTreeSet::from([index])));
-                let is_end = at == 0 || at + 1 == own.len();
-                let has_cue = is_constraint || outcome_cue(text).is_some();
                 let relevance = if passage.relevance.is_nan() {
                     0.0
                 } else {
                     passage.relevance.clamp(0.0, 1.0)
                 };
-                let score = 0.20 * if is_end { 1.0 } else { 0.5 }
-                    + 0.20 * f64::from(u8::from(has_cue))
-                    + 0.50 * relevance
+                let score = 0.50 * relevance
                     + 1.50 * if kind.is_result() { RESULT } else { statement(text) };
                 found.push(Candidate {
                     extract: Extract { passage: index, text, is_critical },
@@ -289,6 +284,12 @@ impl<'c> Summarizer<'c> {
         if found.iter().any(is_told) {
             found.retain(is_told);
         }
+        let is_whole = |candidate: &Candidate<'_>| {
+            candidate.extract.is_critical || !is_fragment(candidate.extract.text)
+        };
+        if found.iter().any(is_whole) {
+            found.retain(is_whole);
+        }
         let is_worth_it = |candidate: &Candidate<'_>| {
             let held = seen.get(candidate.extract.text).map_or(1, |(_, passages)| passages.len());
             candidate.extract.is_critical || held < BOILERPLATE
@@ -298,6 +299,13 @@ impl<'c> Summarizer<'c> {
         }
         found
     }
+}
+
+/// Returns true for a word or two without a number, such as `Fine.`: nobody knows what it is about without the sentence before.
+/// Scripts that put no space between words are not judged by it.
+fn is_fragment(text: &str) -> bool {
+    let has_meaning = |c: char| c.is_ascii_digit() || c as u32 > 0x2fff;
+    text.split_whitespace().take(3).count() < 3 && !text.contains(has_meaning)
 }
 
 /// Returns true for a word or two before a colon with nothing behind it: the name of what follows, such as `Observation:`.

@@ -11,8 +11,14 @@ use super::Extract;
 use crate::LineKind;
 use crate::work::Allowance;
 
-/// What the overlap with a taken sentence costs.
+/// What the overlap with a taken sentence costs, from the share of its stems on from which a sentence says much the same. Sentences
+/// of one matter share some of their words, and each may state something of its own.
 const OVERLAP_COST: f64 = 0.7;
+const MUCH_THE_SAME: f64 = 0.6;
+
+fn cost(overlap: f64) -> f64 {
+    if overlap >= MUCH_THE_SAME { OVERLAP_COST * overlap } else { 0.0 }
+}
 
 /// A sentence that may be taken.
 #[derive(Clone, Debug)]
@@ -69,7 +75,7 @@ impl<'a> Entry<'a> {
     }
 
     fn value(&self) -> f64 {
-        self.candidate.score - OVERLAP_COST * self.overlap
+        self.candidate.score - cost(self.overlap)
     }
 
     /// Compares it with what was taken since. Returns false if the allowance is spent.
@@ -130,7 +136,7 @@ mod tests {
         while !rest.is_empty() {
             let value = |c: &Candidate<'_>| {
                 let largest = taken.iter().map(|t| overlap(&c.stems, &t.stems)).fold(0.0, f64::max);
-                c.score - OVERLAP_COST * largest
+                c.score - cost(largest)
             };
             let best = (0..rest.len()).max_by(|&a, &b| {
                 value(&rest[a]).total_cmp(&value(&rest[b])).then(rest[b].order.cmp(&rest[a].order))

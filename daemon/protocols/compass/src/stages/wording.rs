@@ -1,9 +1,10 @@
 //! The stage that the wording of one memory speaks for, where nobody marks it.
 //!
 //! Each cue of a text leans towards some stages and away from others; the stage with the largest sum is the one that the text
-//! speaks for. Cues are groups of common English words, the shape of the text, the commands among the actions, and the
-//! current stage. Their weights, in hundredths, were fitted by logistic regression to the part of `benches/data/compass`
-//! that is there for it. A text without a single cue word, such as a bare list of things, speaks for no stage.
+//! speaks for. Cues are groups of common English words, a little of the shape of the text, what kinds of commands the actions are,
+//! and the current stage. Their weights, in hundredths, were fitted by logistic regression to the part of `benches/data/compass`
+//! that is there for it, held small so that agents which were left out are foretold best. A text without a single cue word, such
+//! as a bare list of things, speaks for no stage.
 
 use crate::words::StageType;
 
@@ -22,7 +23,6 @@ const CERTAIN: f64 = 400.0;
 pub(crate) struct Wording<'a> {
     pub(crate) content: &'a str,
     pub(crate) actions: &'a [String],
-    pub(crate) outcome: Option<&'a str>,
 }
 
 impl Wording<'_> {
@@ -31,17 +31,13 @@ impl Wording<'_> {
         let mut sum = Sum::default();
         sum.add(EACH);
         sum.add(match current {
-            StageType::Planning => IN_PLANNING,
-            StageType::Execution => IN_EXECUTION,
-            StageType::Reflection => IN_REFLECTION,
-            StageType::Verification => IN_VERIFICATION,
+            StageType::Planning => [94, -12, -28, -54],
+            StageType::Execution => [-60, 64, -22, 18],
+            StageType::Reflection => [14, -6, 22, -30],
+            StageType::Verification => [-49, -44, 26, 66],
         });
-        if self.actions.is_empty() {
-            sum.add_text(self.content);
-        } else {
-            sum.add_actions(self.actions, current);
-            sum.add_outcome(self.outcome.unwrap_or_default());
-        }
+        sum.add_actions(self.actions);
+        sum.add_text(&self.without_actions());
         if !sum.has_words {
             return None;
         }
@@ -51,13 +47,16 @@ impl Wording<'_> {
             sum.leans.iter().copied().zip(STAGES).max_by(|a, b| a.0.total_cmp(&b.0))?;
         (stage != current).then(|| (stage, ((best - own) / CERTAIN).clamp(0.0, 1.0)))
     }
+
+    /// Returns the text without the lines that are its actions: a command says by its kind what it is for, and not by its words.
+    fn without_actions(&self) -> String {
+        let is_action =
+            |line: &&str| self.actions.iter().any(|action| action.trim() == line.trim());
+        self.content.lines().filter(|line| !is_action(line)).collect::<Vec<_>>().join("\n")
+    }
 }
 
-const EACH: Lean = [-22, 206, -130, -53];
-const IN_PLANNING: Lean = [135, 3, -38, -99];
-const IN_EXECUTION: Lean = [-87, 63, -37, 60];
-const IN_REFLECTION: Lean = [44, -15, 22, -51];
-const IN_VERIFICATION: Lean = [-92, -48, 50, 89];
+const EACH: Lean = [-40, 236, -177, -19];
 
 /// Sums of leans.
 #[derive(Debug, Default)]
@@ -80,52 +79,28 @@ impl Sum {
         self.leans.iter_mut().zip(lean).for_each(|(sum, one)| *sum += f64::from(one) * share);
     }
 
-    /// Adds the cues of a text that tells of no action.
+    /// Adds the cues of a text.
     fn add_text(&mut self, text: &str) {
         let all = words(text);
-        let is_number = |word: &str| word.starts_with(|c: char| c.is_ascii_digit());
-        let spoken: Vec<&str> =
-            all.iter().map(String::as_str).filter(|word| !is_number(word)).collect();
         for (group, lean) in GROUPS {
-            if spoken.iter().any(|word| is_of(group, word)) {
+            if all.iter().any(|word| is_of(group, word)) {
                 self.has_words = true;
                 self.add(*lean);
             }
         }
-        let numbers = all.len() - spoken.len();
-        self.add_share([-15, -36, -46, 98], numbers.min(MANY_NUMBERS) as f64 / MANY_NUMBERS as f64);
-        self.add_share([-15, -6, -21, 42], numbers as f64 / all.len().max(1) as f64);
-        self.add_if(text.contains('?'), [22, -23, 48, -47]);
-        self.add_if(text.trim_end().ends_with('?'), [26, -22, 38, -42]);
-        self.add_if(text.contains('%'), [30, -55, 1, 24]);
-        self.add_if(has_part_of(&all, text), [-16, 3, -13, 27]);
-        self.add_if(text.contains('\n'), [-41, 76, -6, -29]);
-        let sentences = ends_of_sentences(text);
-        self.add_if(sentences >= 2, [73, -62, 19, -30]);
-        self.add_if(sentences >= 4, [42, -36, 15, -21]);
-        self.add_if(spoken.len() <= 6, [22, 0, -27, 6]);
-        self.add_if(spoken.len() <= 12, [-23, 48, -50, 25]);
-        self.add_if(spoken.len() >= 25, [45, -113, 111, -43]);
-        let first = spoken.first().copied().unwrap_or_default();
-        let ends = |word: &str, ending: &str| word.len() > 4 && word.ends_with(ending);
-        let is_past = ends(first, "ed") || is_of(DONE, first);
-        self.add_if(is_past, [-52, 11, 5, 36]);
-        self.add_if(ends(first, "ing"), [26, 19, -18, -27]);
-        self.add_if(is_of(CHANGING, first), [-4, 16, -26, 15]);
-        self.add_if(is_of(TESTING, first) || is_of(CHECKS, first), [-27, -26, -5, 58]);
-        self.add_if(spoken.iter().any(|word| ends(word, "ed")), [-36, 22, 15, -1]);
-        self.has_words |= is_past;
-        let pair =
-            |is: &dyn Fn(&str, &str) -> bool| spoken.windows(2).any(|two| is(two[0], two[1]));
-        self.add_if(pair(&|a, b| HINDSIGHT.contains(&(a, b))), [-24, -20, 62, -19]);
-        let is_meant = |a: &str, b: &str| {
-            is_of(INTENT, a) && (is_of(CHANGING, b) || is_of(READING, b) || is_of(TESTING, b))
-        };
-        self.add_if(pair(&is_meant), [-10, 16, -21, 14]);
+        let count = |is: &dyn Fn(&str) -> bool| all.iter().filter(|word| is(word)).count();
+        let share = |count: usize, most: usize| count.min(most) as f64 / most as f64;
+        let numbers = count(&|word| word.starts_with(|c: char| c.is_ascii_digit()));
+        let past = count(&|word| word.len() > 3 && word.ends_with("ed"));
+        self.add_share([4, -53, -39, 88], share(numbers, MANY_NUMBERS));
+        self.add_share([-36, 22, 30, -17], share(past, MANY_PAST));
+        self.add_share([75, -101, 82, -56], share(all.len(), LONG));
+        self.add_if(all.len() <= SHORT, [-19, 15, -33, 37]);
+        self.add_if(text.contains('?'), [19, -24, 63, -58]);
     }
 
     /// Adds what kinds of commands the actions are.
-    fn add_actions(&mut self, actions: &[String], current: StageType) {
+    fn add_actions(&mut self, actions: &[String]) {
         let [mut reads, mut tests, mut changes] = [false; 3];
         for action in actions {
             let lower = action.to_ascii_lowercase();
@@ -138,62 +113,24 @@ impl Sum {
             }
         }
         self.has_words |= reads || tests || changes;
-        self.add([-64, 13, 4, 47]);
-        self.add(match (reads, tests, changes) {
-            (false, false, false) => [-29, 62, 11, -44],
-            (true, false, false) => [76, -96, 15, 5],
-            (false, true, false) => [-23, -33, -12, 67],
-            (_, _, true) if tests => [-18, 20, -11, 9],
-            (true, _, true) => [-11, -11, 25, -3],
-            (_, _, true) => [-59, 98, -23, -16],
-            (true, true, false) => [0; 4],
-        });
-        if !changes && (reads || tests) {
-            self.add(match current {
-                StageType::Planning => [50, -28, -7, -15],
-                StageType::Execution => [-7, -77, -8, 92],
-                StageType::Reflection | StageType::Verification => [0; 4],
-            });
-        }
-    }
-
-    /// Adds how the actions went.
-    fn add_outcome(&mut self, outcome: &str) {
-        let all = words(outcome);
-        let has = |group: &[&str]| all.iter().any(|word| is_of(group, word));
-        self.add_if(has(GOOD), [-15, -40, -7, 62]);
-        self.add_if(has(BAD), [4, -31, 28, -1]);
-        self.add_if(has(WHOLE), [-12, 35, -7, -16]);
-        self.add_if(has(ENDED), [6, 16, -16, -7]);
-        let numbers =
-            all.iter().filter(|word| word.starts_with(|c: char| c.is_ascii_digit())).count();
-        self.add_share([-6, -48, 6, 48], numbers.min(MANY_NUMBERS) as f64 / MANY_NUMBERS as f64);
-        self.add_if(outcome.contains('\n'), [38, -40, -10, 12]);
+        self.add_if(!actions.is_empty(), [-21, 6, 17, -2]);
+        self.add_if(reads, [74, -109, 22, 12]);
+        self.add_if(tests, [-17, -67, -11, 96]);
+        self.add_if(changes, [-46, 111, -6, -59]);
     }
 }
 
+/// Words of a text that is short, at most, and of one beyond which more say no more.
+const SHORT: usize = 8;
+const LONG: usize = 60;
+/// Forms of the past beyond which more say no more.
+const MANY_PAST: usize = 3;
 /// Numbers of a text beyond which more say no more.
 const MANY_NUMBERS: usize = 6;
 /// Words of an action in which its command is looked for.
 const COMMAND_WORDS: usize = 6;
 /// Words of a text that are looked at.
 const MOST_WORDS: usize = 2000;
-
-/// Pairs of words that look back.
-const HINDSIGHT: &[(&str, &str)] = &[
-    ("should", "have"),
-    ("next", "time"),
-    ("had", "i"),
-    ("must", "have"),
-    ("would", "have"),
-    ("from", "now"),
-    ("at", "first"),
-    ("turns", "out"),
-    ("turned", "out"),
-];
-
-/// Words before a command that is meant to come.
-const INTENT: &[&str] = &["i'd", "i'll", "let", "must", "should", "to", "we'll", "will", "would"];
 
 /// Words in lower case, with their apostrophes, and runs of digits.
 fn words(text: &str) -> Vec<String> {
@@ -223,31 +160,6 @@ fn words(text: &str) -> Vec<String> {
         all.push(word);
     }
     all
-}
-
-/// Counts the marks that end a sentence.
-fn ends_of_sentences(text: &str) -> usize {
-    let mut chars = text.chars().peekable();
-    let mut count = 0;
-    while let Some(c) = chars.next() {
-        let ends = chars.peek().is_none_or(|next| next.is_whitespace());
-        count += usize::from(matches!(c, '.' | '!' | '?') && ends);
-    }
-    count
-}
-
-/// Returns true for a part of a whole: `3/4`, `19 of 21`.
-fn has_part_of(words: &[String], text: &str) -> bool {
-    let is_number = |word: &String| word.starts_with(|c: char| c.is_ascii_digit());
-    let said = words
-        .windows(3)
-        .any(|three| is_number(&three[0]) && three[1] == "of" && is_number(&three[2]));
-    said || text.split('/').zip(text.split('/').skip(1)).any(|(before, behind)| {
-        let before = before.strip_suffix(' ').unwrap_or(before);
-        let behind = behind.strip_prefix(' ').unwrap_or(behind);
-        before.ends_with(|c: char| c.is_ascii_digit())
-            && behind.starts_with(|c: char| c.is_ascii_digit())
-    })
 }
 
 fn is_of(sorted: &[&str], word: &str) -> bool {
@@ -296,14 +208,6 @@ const DONE: &[&str] = &[
     "swept", "threw", "told", "took", "went", "wrote",
 ];
 
-/// Ends and beginnings.
-#[rustfmt::skip]
-const ENDED: &[&str] = &[
-    "arrive", "arrived", "begun", "booted", "closed", "continued", "continuing", "deployed", "done",
-    "finished", "installed", "merged", "now", "opened", "picked", "placed", "pushed", "reached",
-    "ready", "resume", "resumed", "running", "saved", "started", "underway", "uploaded",
-];
-
 /// Groups of words, each with what one of them in a text says for each stage.
 #[rustfmt::skip]
 const GROUPS: &[(&[&str], Lean)] = &[
@@ -311,7 +215,7 @@ const GROUPS: &[(&[&str], Lean)] = &[
     (&[
         "could", "going", "i'd", "i'll", "it'll", "let", "lets", "may", "might", "must", "need",
         "needs", "shall", "should", "want", "wants", "we'd", "we'll", "will", "would", "you'd",
-    ], [4, -33, 48, -19]),
+    ], [22, -55, 48, -15]),
     // Ways to choose from, and what they cost.
     (&[
         "alternative", "alternatives", "approach", "approaches", "best", "better", "both",
@@ -320,26 +224,26 @@ const GROUPS: &[(&[&str], Lean)] = &[
         "options", "or", "possible", "possibly", "prefer", "propose", "rather", "risk", "risks",
         "safer", "suggest", "suspect", "suspects", "unless", "way", "ways", "whether", "which",
         "worth",
-    ], [83, -42, -4, -37]),
+    ], [89, -52, 8, -45]),
     // The order of steps.
     (&[
         "after", "afterwards", "before", "finally", "first", "last", "later", "meanwhile", "next",
         "once", "order", "second", "separately", "step", "steps", "then", "third", "tomorrow",
         "tonight", "until",
-    ], [47, -50, 34, -30]),
+    ], [44, -60, 39, -24]),
     // Requests.
     (&[
         "please", "you", "your",
-    ], [33, -7, -22, -4]),
+    ], [8, -1, -24, 16]),
     // Causes.
     (&[
         "because", "cause", "caused", "causes", "causing", "culprit", "due", "explained", "explains",
         "hence", "means", "meant", "reason", "root", "since", "therefore", "thus", "why",
-    ], [-32, 9, 32, -8]),
+    ], [-10, -15, 31, -5]),
     // Conclusions.
     (&[
         "it's", "so", "that's", "there's",
-    ], [34, -26, 34, -42]),
+    ], [31, -41, 51, -40]),
     // What somebody got wrong, and what surprised.
     (&[
         "actually", "apparently", "assumed", "assuming", "bad", "badly", "believed", "blamed",
@@ -347,66 +251,66 @@ const GROUPS: &[(&[&str], Lean)] = &[
         "mistakes", "mistook", "obviously", "odd", "oddly", "ought", "overlooked", "really",
         "shouldn't", "strange", "surprised", "surprising", "suspicious", "thought", "trusted",
         "weird", "wrong", "wrongly",
-    ], [-28, 11, 36, -18]),
+    ], [-25, 5, 35, -16]),
     // What follows for later.
     (&[
         "afterwards", "always", "conclusion", "future", "hindsight", "learned", "learnt", "lesson",
         "lessons", "moral", "prove", "proved", "proves", "proving", "remember", "retrospective",
         "rule", "summary", "takeaway", "writeup",
-    ], [-10, -5, 43, -28]),
+    ], [-12, -10, 47, -26]),
     // What was.
     (&[
         "been", "did", "had", "was", "were",
-    ], [-48, 8, 49, -9]),
+    ], [-52, 7, 55, -10]),
     // What was not, and should have been.
     (&[
         "couldn't", "didn't", "hadn't", "neither", "never", "nobody", "nor", "nothing", "wasn't",
         "weren't",
-    ], [-27, -29, 72, -16]),
+    ], [-21, -27, 65, -17]),
     // Negations.
     (&[
         "aren't", "can't", "cannot", "doesn't", "don't", "isn't", "no", "not", "without", "won't",
-    ], [39, -93, 3, 51]),
-    (GOOD, [10, -77, -66, 133]),
-    (BAD, [-61, -71, 53, 79]),
+    ], [37, -80, 12, 30]),
+    (GOOD, [5, -77, -57, 129]),
+    (BAD, [-49, -51, 48, 51]),
     // Measures, bounds and comparisons.
     (&[
         "above", "against", "apart", "below", "between", "compare", "compared", "comparing",
         "difference", "differs", "fewer", "higher", "inside", "larger", "less", "limit", "lower",
         "more", "of", "off", "out", "outside", "over", "remaining", "same", "smaller", "sum", "sums",
         "than", "total", "unchanged", "under", "versus", "vs", "within",
-    ], [15, -26, -15, 26]),
-    (WHOLE, [-61, -25, 48, 38]),
-    (CHECKS, [-46, -81, 59, 68]),
-    (DONE, [-50, 51, -19, 17]),
+    ], [21, -43, 6, 15]),
+    (WHOLE, [-48, -26, 48, 27]),
+    (CHECKS, [-27, -86, 57, 56]),
+    (DONE, [-39, 38, -6, 7]),
     // The agent itself.
     (&[
         "i", "i'm", "i've", "me", "my",
-    ], [-31, -33, 73, -8]),
+    ], [-28, -42, 88, -19]),
     // Everybody.
     (&[
         "our", "us", "we",
-    ], [-2, -22, 43, -18]),
+    ], [1, -27, 44, -18]),
     // The moment.
     (&[
         "again", "already", "now", "still", "yet",
-    ], [26, -39, 31, -18]),
+    ], [34, -51, 35, -18]),
     // Restrictions.
     (&[
         "although", "but", "except", "however", "only", "though", "yet",
-    ], [66, -61, -11, 6]),
+    ], [58, -60, -5, 7]),
     // Pointing at something.
     (&[
         "it", "that", "there", "these", "they", "this", "those",
-    ], [52, -27, 23, -48]),
+    ], [49, -44, 37, -42]),
     // Questions.
     (&[
         "how", "what", "when", "where", "which", "who", "why",
-    ], [7, -34, 36, -9]),
+    ], [26, -54, 52, -24]),
     // What can be ruled out.
     (&[
         "neither", "nor", "nothing",
-    ], [4, -5, 33, -32]),
+    ], [15, -7, 16, -24]),
 ];
 /// Commands that look.
 #[rustfmt::skip]
@@ -440,13 +344,13 @@ mod tests {
     use StageType::{Execution, Planning, Reflection, Verification};
 
     fn of(content: &str, current: StageType) -> Option<StageType> {
-        let wording = Wording { content, actions: &[], outcome: None };
+        let wording = Wording { content, actions: &[] };
         wording.speaks_for(current).map(|(stage, _)| stage)
     }
 
     fn acting(actions: &[&str], outcome: &str, current: StageType) -> Option<StageType> {
         let actions: Vec<String> = actions.iter().map(|action| (*action).to_owned()).collect();
-        let wording = Wording { content: "x", actions: &actions, outcome: Some(outcome) };
+        let wording = Wording { content: outcome, actions: &actions };
         wording.speaks_for(current).map(|(stage, _)| stage)
     }
 
@@ -466,7 +370,8 @@ mod tests {
     fn actions_are_looks_tests_or_changes() {
         assert_eq!(acting(&["git push origin main"], "done", Planning), Some(Execution));
         assert_eq!(acting(&["pytest -q"], "214 passed", Execution), Some(Verification));
-        assert_eq!(acting(&["grep -rn port src/"], "src/a.rs:4", Planning), None);
+        let found = "src/a.rs:4: port = 7447\nsrc/b.rs:9: listen(port, 10)\nsrc/c.rs:31: connect(host, port)";
+        assert_eq!(acting(&["grep -rn port src/"], found, Planning), None);
     }
 
     #[test]
@@ -484,17 +389,12 @@ mod tests {
             words("Don’t mix 12mm, 'so' 3.5!"),
             ["don't", "mix", "12", "mm", "so", "3", "5"]
         );
-        assert_eq!(ends_of_sentences("A 1.5 is b. Why? so"), 2);
-        assert!(
-            has_part_of(&words("19 of 21"), "19 of 21") && has_part_of(&words("3 / 4"), "3 / 4")
-        );
-        assert!(!has_part_of(&words("a/b of 3"), "a/b of 3"));
     }
 
     #[test]
     fn groups_are_sorted() {
         let groups = GROUPS.iter().map(|(group, _)| *group);
-        for group in groups.chain([READING, TESTING, CHANGING, ENDED, INTENT]) {
+        for group in groups.chain([READING, TESTING, CHANGING]) {
             assert!(group.is_sorted_by(|a, b| a < b), "{group:?}");
         }
     }

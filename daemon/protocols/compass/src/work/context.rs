@@ -409,7 +409,7 @@ pub(crate) fn write_progress(draft: &mut Draft, task: &Task, facts: &[String]) {
         stage.unwrap_or_else(|| format!("Status: {}", task.status)),
     );
     if let Some(completed) = completed(task) {
-        draft.add(Section::Progress, Worth::Progress, format!("Completed: {completed}"));
+        draft.add(Section::Progress, Worth::Past, format!("Completed: {completed}"));
     }
     let mut heard = Heard::default();
     facts.iter().for_each(|fact| heard.hear(fact));

@@ -297,7 +297,7 @@ fn signals(
     // Wording is unsure: it speaks only where nothing else moves the task, and only to whoever asks.
     if stages::decided(&all, note.stage_type).is_none() {
         let actions = actions.unwrap_or_default();
-        all.extend(stages::worded(note.stage_type, Wording { content, actions, outcome: None }));
+        all.extend(stages::worded(note.stage_type, Wording { content, actions }));
     }
     all.sort_by(|a, b| b.weight.total_cmp(&a.weight));
     Ok(all)
