@@ -60,7 +60,7 @@ pub use crate::write::rebase::{CAUSE as REBASE_CAUSE, Rebase, Step as RebaseStep
 // Questions and answers.
 pub use crate::index::scores::ScorePart;
 pub use crate::index::text::Correction;
-pub use crate::index::vectors::Fusion;
+pub use crate::index::vectors::{Fusion, keep_scans_on_this_thread};
 pub use crate::question::{Question, TooLong};
 pub use crate::read::backup::MAX_PIECE;
 pub use crate::read::export::{Cursor, Export, LeftOut, Selection, decode_stored};

@@ -165,7 +165,7 @@ pub struct EmbeddingSection {
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ExperienceSection {
-    /// Days from intake until an experience is no longer valid.
+    /// Days from the recording until an experience is no longer valid.
     #[serde(deserialize_with = "quantity::days")]
     pub retention_days: Option<u64>,
     /// Half-life of an experience.

@@ -83,7 +83,12 @@ impl Mcp {
             }
         };
         let progress = Progress::of(context, self.0.beat);
-        let slot = match self.0.capacity.slot_at_the_disk() {
+        // A card that hangs must not hold up those who read.
+        let slot = match tool.only_reads() {
+            true => self.0.capacity.slot(),
+            false => self.0.capacity.slot_at_the_disk(),
+        };
+        let slot = match slot {
             Ok(slot) => slot,
             Err(error) => {
                 admitted.failed(error.code);

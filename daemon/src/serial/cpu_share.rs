@@ -11,6 +11,8 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use rustix::time::{ClockId, clock_gettime};
 
+use crate::engine::keep_scans_on_this_thread;
+
 /// The share of a core that may be used, more than 0, at most 1.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Share(f64);
@@ -99,6 +101,8 @@ impl Budget {
 
     /// The same without a rest, for who has other things to do: see [`BudgetGuard::finish`].
     pub fn begin_at_once(&self) -> BudgetGuard {
+        // Help of other threads would be nobody's account.
+        keep_scans_on_this_thread();
         self.begin_on(Thread)
     }
 

@@ -19,7 +19,7 @@ type Job = Box<dyn FnOnce() + Send>;
 
 /// Queries that may wait for their turn; more are `BUSY`.
 const WAITING: usize = 256;
-/// Proofs that may wait beside them.
+/// Probes that may wait beside them.
 const PROBES: usize = 8;
 /// Queries that may be under way, with those whose answers wait for clients; more are dropped.
 const UNDER_WAY: usize = 1024;

@@ -18,7 +18,7 @@ use crate::version::Stamp;
 pub struct Row<F> {
     /// When and as what it was recorded.
     pub stamp: Stamp,
-    /// Facts that the index draws from it.
+    /// Facts that the index extracts from it.
     pub facts: F,
     /// First byte in the segment.
     pub offset: u32,

@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::block::{Block, IndexKind, Row};
-use crate::index_schema::{BlockOf, IndexSchema};
+use crate::index_extractor::{BlockOf, IndexExtractor};
 use crate::mark::Mark;
 use crate::tombstone::Tombstone;
 use crate::transaction::Touch;
@@ -71,7 +71,7 @@ type OwnedRows<F> = Rows<Vec<Row<F>>, Vec<Tombstone>, Vec<Touch>, Vec<u64>>;
 ///
 /// # Errors
 /// If postcard refuses, which it has no reason to.
-pub fn encode<D: IndexSchema>(
+pub fn encode<D: IndexExtractor>(
     block: &BlockOf<D>,
     kind: IndexKind,
 ) -> Result<Vec<u8>, postcard::Error> {
@@ -105,7 +105,7 @@ pub fn encode<D: IndexSchema>(
 
 /// Unpacks one kind of a block; `None` if it is damaged, of another format or of another segment. Reserves no more
 /// memory than the bytes can come to, whatever size they state.
-fn unpack<D: IndexSchema>(bytes: &[u8], kind: IndexKind, digest: &[u8; 32]) -> Option<Vec<u8>> {
+fn unpack<D: IndexExtractor>(bytes: &[u8], kind: IndexKind, digest: &[u8; 32]) -> Option<Vec<u8>> {
     let (crc, rest) = bytes.split_first_chunk::<4>()?;
     if *crc != crc32fast::hash(rest).to_le_bytes() {
         return None;
@@ -124,7 +124,7 @@ fn unpack<D: IndexSchema>(bytes: &[u8], kind: IndexKind, digest: &[u8; 32]) -> O
 }
 
 /// The kept kinds of a segment's block, as far as they are there and sound.
-pub struct BlockParts<D: IndexSchema> {
+pub struct BlockParts<D: IndexExtractor> {
     digest: [u8; 32],
     rows: Option<OwnedRows<D::Facts>>,
     words: Option<D::Words>,
@@ -132,7 +132,7 @@ pub struct BlockParts<D: IndexSchema> {
     times: Option<Vec<D::Times>>,
 }
 
-impl<D: IndexSchema> BlockParts<D> {
+impl<D: IndexExtractor> BlockParts<D> {
     /// Nothing.
     pub fn none() -> Self {
         Self { digest: [0; 32], rows: None, words: None, places: None, times: None }
@@ -140,7 +140,7 @@ impl<D: IndexSchema> BlockParts<D> {
 
     /// Reads what is kept of the segment with this digest. `value` gives the bytes of a kind.
     pub fn read(digest: &[u8; 32], value: impl Fn(IndexKind) -> Option<Vec<u8>>) -> Self {
-        fn part<D: IndexSchema, T: DeserializeOwned>(
+        fn part<D: IndexExtractor, T: DeserializeOwned>(
             bytes: Option<Vec<u8>>,
             kind: IndexKind,
             digest: &[u8; 32],

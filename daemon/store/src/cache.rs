@@ -1,7 +1,7 @@
 //! The kept index: what a start needs of each sealed segment, so that it need not read the segment.
 //!
 //! Each kind ([`IndexKind`]) lies apart, under a key of its own, with its own checksum, format and the digest of the segment
-//! it was drawn from. One that is missing, damaged, of another format or of another segment is rebuilt alone; the others
+//! it was made of. One that is missing, damaged, of another format or of another segment is rebuilt alone; the others
 //! are used as they are. Whatever goes wrong here costs a rebuild, never data.
 //! Invariant 4 of ARCHITECTURE.md.
 
@@ -11,7 +11,7 @@ use crate::block::IndexKind;
 use crate::block_codec::{self, BlockParts, Outline};
 use crate::derived::{Derived, DerivedEntry};
 use crate::digest::Digest;
-use crate::index_schema::{BlockOf, IndexSchema};
+use crate::index_extractor::{BlockOf, IndexExtractor};
 
 /// The index on disk, or nothing if it cannot be used.
 pub struct Cache {
@@ -47,7 +47,7 @@ impl Cache {
     }
 
     /// Reads the kept kinds of a segment, if they are of this very file.
-    pub fn get<D: IndexSchema>(&self, segment: u64, digest: &Digest) -> BlockParts<D> {
+    pub fn get<D: IndexExtractor>(&self, segment: u64, digest: &Digest) -> BlockParts<D> {
         let part = |kind| self.value(&key(kind, segment));
         BlockParts::read(digest, part)
     }
@@ -64,7 +64,7 @@ impl Cache {
 
     /// Keeps these kinds of the block of a segment of so many bytes, if it is worth it; returns how many bytes were
     /// written. A failure is logged: it only costs a rebuild.
-    pub fn put<D: IndexSchema>(
+    pub fn put<D: IndexExtractor>(
         &mut self,
         segment: u64,
         bytes: u64,

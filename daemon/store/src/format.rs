@@ -18,7 +18,7 @@ pub mod manifest {
 
 /// Sealed segments.
 pub mod segment {
-    pub use crate::index_schema::Names;
+    pub use crate::index_extractor::Names;
     pub use crate::segment::{
         DIR, Draft, EarlierResource, Layout, contents, index, index_what_is_whole, layout,
         number_of, path, sidecar_path, signature_path,

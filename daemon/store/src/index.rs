@@ -5,10 +5,10 @@
 //!
 //! | trait | who calls it, and when |
 //! |---|---|
-//! | [`IndexSchema`] | whoever reads a segment: the index draws from each version what it needs |
+//! | [`IndexExtractor`] | readers of a segment: the index extracts from each version what it needs |
 //! | [`Index`] | a start, which fills the index; sealing and compaction, which ask it what is live |
 //!
-//! What was drawn is opaque here: the kept index stores it beside the number of its segment and hands it back.
+//! What was extracted is opaque here: the kept index stores it beside the number of its segment and hands it back.
 
 use std::collections::HashSet;
 use std::error::Error;
@@ -17,7 +17,7 @@ use omir_core::reference::Ref;
 
 use crate::block::Row;
 use crate::files::Files;
-use crate::index_schema::{BlockOf, IndexSchema};
+use crate::index_extractor::{BlockOf, IndexExtractor};
 use crate::ref_key::{KeyPrefix, RefKey};
 use crate::tombstone::DeletionOrigin;
 use crate::transaction::Touch;
@@ -66,7 +66,7 @@ pub struct LearnedFacts {
 }
 
 /// The index that a start fills, and that sealing and compaction ask.
-pub trait Index: IndexSchema + Send + Sync + Sized {
+pub trait Index: IndexExtractor + Send + Sync + Sized {
     /// The part of the index that takes in words, which a start fills on a thread of its own.
     type Lexicon: Send;
 

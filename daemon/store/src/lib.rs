@@ -30,7 +30,7 @@ mod digest;
 mod files;
 mod healing;
 mod index;
-mod index_schema;
+mod index_extractor;
 mod locate;
 mod lock;
 mod log;
@@ -92,7 +92,7 @@ pub use crate::block::{Block, IndexKind, Row};
 pub use crate::cache::Cache;
 pub use crate::derived::{Derived, DerivedEntry, DerivedRefused, SledStore, folder_size};
 pub use crate::index::{CompactionEntry, Fate, Index, LearnedFacts};
-pub use crate::index_schema::IndexSchema;
+pub use crate::index_extractor::IndexExtractor;
 pub use crate::sync::{ReadGuard, RwLock, WriteGuard};
 pub use crate::tombstone::{DeletionOrigin, EndCause, Tombstone};
 

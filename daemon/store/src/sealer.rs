@@ -21,7 +21,7 @@ use crate::digest::Digest;
 use crate::disk::{self, Disk, DiskFile, Mode};
 use crate::files::SeqRange;
 use crate::index::Index;
-use crate::index_schema::BlockOf;
+use crate::index_extractor::BlockOf;
 use crate::locate::BadSegment;
 use crate::log::Unsealed;
 use crate::read::{Handle, ReadError};

@@ -30,7 +30,7 @@ pub(crate) use self::salvage::LostName;
 use crate::PRODUCER;
 use crate::block::{Block, Row};
 use crate::digest::{self, Digest};
-use crate::index_schema::{BlockOf, IndexSchema};
+use crate::index_extractor::{BlockOf, IndexExtractor};
 use crate::locate::{self, BadSegment, bad};
 use crate::manifest::{self, FoundManifest, Manifest, Older};
 pub use crate::names::{
@@ -187,7 +187,7 @@ fn entries_that_pass(
 ///
 /// # Errors
 /// If anything in it is damaged.
-pub fn index<D: IndexSchema>(bytes: &[u8]) -> Result<BlockOf<D>, BadSegment> {
+pub fn index<D: IndexExtractor>(bytes: &[u8]) -> Result<BlockOf<D>, BadSegment> {
     let (block, mut lost) = index_what_is_whole::<D>(bytes, None)?;
     if lost.is_empty() { Ok(block) } else { Err(lost.swap_remove(0)) }
 }
@@ -199,7 +199,7 @@ pub fn index<D: IndexSchema>(bytes: &[u8]) -> Result<BlockOf<D>, BadSegment> {
 ///
 /// # Errors
 /// If its manifest is damaged.
-pub fn index_what_is_whole<D: IndexSchema>(
+pub fn index_what_is_whole<D: IndexExtractor>(
     bytes: &[u8],
     words: Option<D::Words>,
 ) -> Result<(BlockOf<D>, Vec<BadSegment>), BadSegment> {
@@ -210,7 +210,7 @@ pub fn index_what_is_whole<D: IndexSchema>(
 pub(crate) type WithLosses<D> = (BlockOf<D>, Vec<BadSegment>, Vec<LostName>);
 
 /// As [`index_what_is_whole`], also with the names that damaged memories still tell. Nothing else in them is relied on.
-pub(crate) fn index_with_losses<D: IndexSchema>(
+pub(crate) fn index_with_losses<D: IndexExtractor>(
     bytes: &[u8],
     words: Option<D::Words>,
 ) -> Result<WithLosses<D>, BadSegment> {

@@ -31,7 +31,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::block::Row;
 use crate::disk::{self, Disk, DiskFile, Mode};
-use crate::index_schema::{BlockOf, IndexSchema};
+use crate::index_extractor::{BlockOf, IndexExtractor};
 use crate::ref_key::{KeyPrefix, RefKey};
 use crate::tombstone::{DeletionOrigin, EndCause};
 use crate::version::Stamp;
@@ -94,21 +94,24 @@ impl Fact {
 }
 
 /// Returns all facts of a segment's index block.
-pub(crate) fn of_block<D: IndexSchema>(block: &BlockOf<D>) -> Vec<Fact> {
+pub(crate) fn of_block<D: IndexExtractor>(block: &BlockOf<D>) -> Vec<Fact> {
     facts_of::<D>(block, |_| true)
 }
 
 /// Returns the facts of a segment that is being written. It leaves out what a rule let go of if no version from before
 /// the segment is `held`: without the tombstone nothing comes back. That is most of them, because a sighting that
 /// becomes part of another mostly lies in the same log.
-pub(crate) fn of_new_block<D: IndexSchema>(
+pub(crate) fn of_new_block<D: IndexExtractor>(
     block: &BlockOf<D>,
     held: impl Fn(&RefKey) -> bool,
 ) -> Vec<Fact> {
     facts_of::<D>(block, held)
 }
 
-fn facts_of<D: IndexSchema>(block: &BlockOf<D>, may_return: impl Fn(&RefKey) -> bool) -> Vec<Fact> {
+fn facts_of<D: IndexExtractor>(
+    block: &BlockOf<D>,
+    may_return: impl Fn(&RefKey) -> bool,
+) -> Vec<Fact> {
     let version = |row: &Row<D::Facts>| Fact::version(&D::key(&row.facts), row.stamp);
     let versions = block.rows.iter().filter_map(version);
     let tombstones = block.tombstones.iter().filter_map(|tombstone| match tombstone.ending {

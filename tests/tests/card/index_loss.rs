@@ -17,7 +17,7 @@ use omird::engine::testing::{ByHand, Catalog};
 use omird::engine::{Clock, Engine, Events, Query};
 use omird::store::format::segment;
 use omird::store::{
-    Cache, Derived, DerivedEntry, DerivedRefused, IndexKind, IndexSchema, RefKey, Row, SledStore,
+    Cache, Derived, DerivedEntry, DerivedRefused, IndexExtractor, IndexKind, RefKey, Row, SledStore,
 };
 use omird_tests::journal::Journal;
 use omird_tests::life::{self, Step};
@@ -189,43 +189,43 @@ fn an_index_that_is_gone_or_in_the_way_is_made_again() {
 /// The catalog of another release, which keeps the kind with this tag in another way.
 struct Newer<const TAG: u8>;
 
-impl<const TAG: u8> IndexSchema for Newer<TAG> {
-    type Facts = <Catalog as IndexSchema>::Facts;
-    type Places = <Catalog as IndexSchema>::Places;
-    type Times = <Catalog as IndexSchema>::Times;
-    type Terms = <Catalog as IndexSchema>::Terms;
-    type Words = <Catalog as IndexSchema>::Words;
-    type Gathering = <Catalog as IndexSchema>::Gathering;
+impl<const TAG: u8> IndexExtractor for Newer<TAG> {
+    type Facts = <Catalog as IndexExtractor>::Facts;
+    type Places = <Catalog as IndexExtractor>::Places;
+    type Times = <Catalog as IndexExtractor>::Times;
+    type Terms = <Catalog as IndexExtractor>::Terms;
+    type Words = <Catalog as IndexExtractor>::Words;
+    type Gathering = <Catalog as IndexExtractor>::Gathering;
 
     fn format(kind: IndexKind) -> u32 {
-        <Catalog as IndexSchema>::format(kind) + u32::from(kind.tag() == TAG)
+        <Catalog as IndexExtractor>::format(kind) + u32::from(kind.tag() == TAG)
     }
     fn facts(resource: &Resource) -> Self::Facts {
-        <Catalog as IndexSchema>::facts(resource)
+        <Catalog as IndexExtractor>::facts(resource)
     }
     fn terms(resource: &Resource) -> Self::Terms {
-        <Catalog as IndexSchema>::terms(resource)
+        <Catalog as IndexExtractor>::terms(resource)
     }
     fn places(facts: &Self::Facts) -> &Self::Places {
-        <Catalog as IndexSchema>::places(facts)
+        <Catalog as IndexExtractor>::places(facts)
     }
     fn times(facts: &Self::Facts) -> Self::Times {
-        <Catalog as IndexSchema>::times(facts)
+        <Catalog as IndexExtractor>::times(facts)
     }
     fn join(facts: &mut Self::Facts, places: Self::Places, times: Self::Times) {
-        <Catalog as IndexSchema>::join(facts, places, times);
+        <Catalog as IndexExtractor>::join(facts, places, times);
     }
     fn key(facts: &Self::Facts) -> RefKey {
-        <Catalog as IndexSchema>::key(facts)
+        <Catalog as IndexExtractor>::key(facts)
     }
     fn gather(words: &mut Self::Gathering, terms: &Self::Terms) {
-        <Catalog as IndexSchema>::gather(words, terms);
+        <Catalog as IndexExtractor>::gather(words, terms);
     }
     fn gathered(words: Self::Gathering) -> Self::Words {
-        <Catalog as IndexSchema>::gathered(words)
+        <Catalog as IndexExtractor>::gathered(words)
     }
     fn is_consistent(rows: &[Row<Self::Facts>], words: &Self::Words) -> bool {
-        <Catalog as IndexSchema>::is_consistent(rows, words)
+        <Catalog as IndexExtractor>::is_consistent(rows, words)
     }
 }
 
@@ -267,7 +267,7 @@ fn segments(index: &Path) -> Vec<(u64, Vec<u8>)> {
 }
 
 /// Keeps these kinds of all segments as `D` keeps them; `number` says of which.
-fn keep<D: IndexSchema>(index: &Path, kinds: &[IndexKind], number: impl Fn(u64) -> u64) {
+fn keep<D: IndexExtractor>(index: &Path, kinds: &[IndexKind], number: impl Fn(u64) -> u64) {
     let mut cache = Cache::new(SledStore::boxed(index));
     for (of, bytes) in segments(index) {
         let block = segment::index::<D>(&bytes).expect("a good segment");

@@ -10,7 +10,7 @@ use omir_core::value::{Map, Value};
 use omird_embedding::{Embedder, Vector};
 
 use crate::Engine;
-use crate::error::Error;
+use crate::error::{Code, Error};
 use crate::index::vectors::{MAX_SPACES, Space, compare};
 use crate::question::Question;
 use crate::recall::query::{Order, Query, QueryVector, QueryWord};
@@ -46,13 +46,14 @@ impl Engine {
     /// Words alone decide where the order is not that of scores or all matches are counted, unless `min_cosine` asks for more.
     ///
     /// # Errors
-    /// `INVALID_QUERY` where there are no vectors to compare with.
+    /// `INVALID_QUERY` where there are no vectors to compare with, `BUSY` while those of the last run are still read.
     pub(crate) fn understood<'q>(&self, query: Cow<'q, Query>) -> Result<Cow<'q, Query>, Error> {
         if let Some(stated) = &query.vector {
             let vector = QueryVector { model: self.model_of(stated)?, ..stated.clone() };
             return Ok(Cow::Owned(Query { vector: Some(vector), ..query.into_owned() }));
         }
-        let is_ranked = query.order == Order::Score && !query.asks.need_all() && !query.all_words;
+        let counts = query.asks.count || query.asks.need_all();
+        let is_ranked = query.order == Order::Score && !counts && !query.all_words;
         let is_meant = query.by_meaning && (is_ranked || query.min_cosine.is_some());
         if !(is_meant || query.min_cosine.is_some()) {
             return Ok(query);
@@ -77,6 +78,7 @@ impl Engine {
 
     /// The model whose vectors a stated one compares with.
     fn model_of(&self, stated: &QueryVector) -> Result<omird_embedding::ModelName, Error> {
+        let is_loaded = self.inner.shared.vectors.is_loaded.load(Ordering::Acquire);
         let spaces = self.inner.shared.vectors.spaces();
         let dims = stated.model.dims;
         let mut fits = spaces.iter().map(Space::model).filter(|model| {
@@ -90,6 +92,11 @@ impl Engine {
             (Some(one), None) => return Ok(one.clone()),
             (Some(_), Some(_)) if !stated.model.name.is_empty() => return Ok(stated.model.clone()),
             _ => {}
+        }
+        if !is_loaded {
+            let message =
+                "vectors of the last run are still read from the card: ask again in a moment";
+            return Err(Error::new(Code::Busy, message));
         }
         let known = spaces
             .iter()

@@ -14,7 +14,7 @@ pub(crate) type Block = omird_store::Block<Facts, TextBlock>;
 #[cfg(test)]
 mod tests {
     use omir_core::model::{Entity, Resource};
-    use omird_store::IndexSchema;
+    use omird_store::IndexExtractor;
     use omird_store::format::block::{BlockParts, encode};
 
     use super::*;
@@ -96,7 +96,7 @@ mod tests {
     fn a_stated_size_reserves_nothing() {
         let mut bytes = vec![0; 4];
         bytes.push(Kind::Words.tag());
-        bytes.extend_from_slice(&<Catalog as IndexSchema>::format(Kind::Words).to_le_bytes());
+        bytes.extend_from_slice(&<Catalog as IndexExtractor>::format(Kind::Words).to_le_bytes());
         bytes.extend_from_slice(&[7; 32]);
         bytes.extend_from_slice(&u32::MAX.to_le_bytes());
         bytes.extend_from_slice(&[0; 16]);

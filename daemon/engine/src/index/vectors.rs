@@ -2,7 +2,8 @@
 //!
 //! They are derived from what is stored, and apart from the catalog: a thread of its own adds them after the writer has
 //! made a version visible (`upkeep/embedding.rs`), so that words, places and times never wait for a vector. A row is a
-//! version, a scale and one byte for each number. A scan over all rows is exact.
+//! version, a scale and one byte for each number. A scan over all rows is exact; of long vectors in a large space, signs may be
+//! looked at first (`space.rs`).
 
 pub(crate) mod file;
 mod space;
@@ -15,6 +16,7 @@ use crossbeam_channel::{Receiver, Sender};
 use omird_embedding::{Embedder, ModelName};
 use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
+pub use self::space::keep_scans_on_this_thread;
 pub(crate) use self::space::{BLOCK_ROWS, Near, Space};
 pub(crate) use self::words::{Words, vector_of};
 
@@ -57,11 +59,13 @@ pub(crate) struct Vectors {
     orders: Receiver<()>,
     /// True if there may be anything to do for a version that is recorded.
     is_embedding: AtomicBool,
+    /// True once the files of the last run were read: before, there may be vectors of models that no space has yet.
+    pub(crate) is_loaded: AtomicBool,
     /// Versions that were not looked at yet.
     pub(crate) pending: AtomicU64,
     /// Bytes of the files.
     pub(crate) bytes: AtomicU64,
-    /// Files that were damaged and made anew.
+    /// Files that were damaged, and made again.
     pub(crate) damaged: AtomicU64,
     /// Versions whose vector is of a model beyond [`MAX_SPACES`].
     pub(crate) left_out: AtomicU64,
@@ -78,6 +82,7 @@ impl Default for Vectors {
             wake,
             orders,
             is_embedding: AtomicBool::default(),
+            is_loaded: AtomicBool::default(),
             pending: AtomicU64::default(),
             bytes: AtomicU64::default(),
             damaged: AtomicU64::default(),
@@ -87,7 +92,7 @@ impl Default for Vectors {
 }
 
 impl Vectors {
-    /// The spaces, to be searched. Whoever holds the catalog too takes it first.
+    /// The spaces, to be searched. Lock order: the catalog, then the spaces.
     pub(crate) fn spaces(&self) -> RwLockReadGuard<'_, Vec<Space>> {
         self.spaces.read()
     }
@@ -97,7 +102,7 @@ impl Vectors {
         self.spaces.write()
     }
 
-    /// The vectors of words, to be searched. Whoever holds the catalog too takes it first.
+    /// The vectors of words, to be searched. Lock order: the catalog, then the words.
     pub(crate) fn words(&self) -> RwLockReadGuard<'_, Option<Words>> {
         self.words.read()
     }

@@ -99,6 +99,9 @@ impl Names {
         if !query.exact_total {
             members.push(("totalIsExact", Value::Bool(!found.is_approximate)));
         }
+        if found.without_vector > 0 {
+            members.push(("pending", number(found.without_vector)));
+        }
         if asks.count {
             members.push(("count", number(found.total - found.hidden)));
         }

@@ -11,15 +11,17 @@
 //! `rarity` is that of the words that the best version has, together: 1 is what one version of all has by chance, so that words
 //! say more the less likely it is that they were met by chance.
 //!
-//! Where the model has vectors of single words, three quarters of the part of `c` are those of `k / k_max`: `k` is the agreement
-//! with words akin to those of the question (`recall/akin.rs`). It ranks, and finds nothing by itself.
+//! - `words` is 0.6 by default. Where no memory has much of the words, they say less, and `w` falls. It does not beside a model that
+//!   knows words by their letters alone.
+//! - `t_max` and `c_max` are the largest among the versions that pass the filters. `minRetrievability` and phrases are compared later.
+//! - Where the model has vectors of single words, `k / k_max` has three quarters of the weight of meaning, and `c / c_max` the rest. `k` is
+//!   the agreement with words akin to those of the question (`recall/akin.rs`). It ranks, and finds nothing by itself.
+//! - Where a question asks to spread over relationships, half of the relevance of what leads here is added.
+//! - A share of the relevance of the versions recorded right before and after is added, where those pass the filters too and are of the same
+//!   source and hour. Where there are vectors of words, that is the relevance of words and akin words alone.
+//! - Relevance takes the place that words have without vectors. Where neither words nor cosine are strong, it counts for less.
 //!
-//! Where a question asks to spread over relationships, half of the relevance of what leads here comes to it as well.
-//! `t_max` and `c_max` are the largest among the matches. `words` is 0.6 by default. Where no memory has much of the words, they say
-//! less, and `w` falls; not so beside a model that knows words by their letters alone. Then a share of the relevance of the memories
-//! recorded right before and after comes to it, where they match too and are of the same source and of the same hour; of words and
-//! akin words alone, where there are vectors of words. Relevance takes the place that words have without vectors; where neither words nor cosine are
-//! strong, it counts for less. `docs/recall.md`, "Fusion", says what was measured.
+//! `docs/recall.md`, "Fusion", says what was measured.
 
 use parking_lot::Mutex;
 
@@ -174,11 +176,11 @@ impl Candidates {
             resolved.is_looked_at(id) && (is_plain(id) || filter.accepts(catalog, id).is_some())
         };
         let mut room = Room::take();
-        let is_approximate = match &query.vector {
-            Some(vector) => {
-                near(catalog, query, vector, within.as_deref(), &mut passes, &mut room.near)?
-            }
-            None => false,
+        let of =
+            |vector| near(catalog, query, vector, within.as_deref(), &mut passes, &mut room.near);
+        let Some(is_approximate) = query.vector.as_ref().map_or(Some(false), of) else {
+            room.give_back();
+            return None;
         };
         let max = |most: f64, (_, value): &Near| most.max(f64::from(*value));
         let c_max = room.near.iter().fold(0.0, max);

@@ -19,7 +19,7 @@ use crate::index::scores::ScorePart;
 use crate::index::text::{Docs, Scratch, TextQuery};
 use crate::question::Question;
 
-/// What shares that add up to all of them may lack of it.
+/// Rounding error of a sum of shares.
 const ROUNDING: f64 = 1e-5;
 
 /// A query with its words looked up.
@@ -135,7 +135,7 @@ pub(super) fn propose(
         return propose_all(catalog, resolved, f);
     }
     propose_all(catalog, resolved, &mut |id, score| {
-        if !resolved.excluded.has(id) && resolved.only.is_none_or(|only| only.has(id)) {
+        if resolved.is_looked_at(id) {
             f(id, score);
         }
     });

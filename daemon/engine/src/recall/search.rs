@@ -3,6 +3,8 @@
 //! Indexes propose candidates (`recall/propose.rs`), and every candidate is compared with every filter, as a scan
 //! would do. So the answer is exactly that of a scan.
 
+use std::sync::atomic::Ordering;
+
 use super::filter::Filter;
 use super::fuse::{Candidate, Candidates};
 use super::propose::{ResolvedQuery, propose, ranked_part};
@@ -39,6 +41,8 @@ pub(crate) struct Matches {
     pub tally: Option<Tally>,
     /// Number of versions that answers about all matches leave out: a newer one is lost.
     pub outdated: u64,
+    /// Number of versions that no vector was made of yet, where vectors were compared.
+    pub without_vector: u64,
 }
 
 /// Answers a query at `now` (microseconds, the store's clock). `verdicts` tell of texts that were read for it.
@@ -130,8 +134,10 @@ fn select(
         check.is_none() && !leaves_out && is_words_only(query) && catalog.score_bounds.hold_at(at);
     let ranked = ranked_part(query);
     let by_score = query.order == Order::Score;
-    // What cannot reach the page is not even counted.
+    // What cannot reach the page is not even counted, unless a number is all that is asked for.
     let skips = !query.exact_total
+        && room > 0
+        && !query.asks.count
         && by_score
         && query.read_point() == ReadPoint::Now
         && pass.all.is_none()
@@ -228,7 +234,13 @@ fn select(
         None => propose(catalog, &resolved, &mut |id, proposed| look(id, proposed, None)),
     }
     let page = best.page(offset);
-    let is_approximate = has_skipped || fused.as_ref().is_some_and(|fused| fused.is_approximate);
+    let without_vector = match &query.vector {
+        Some(_) => catalog.vectors.pending.load(Ordering::Relaxed),
+        None => 0,
+    };
+    let is_approximate = has_skipped
+        || without_vector > 0
+        || fused.as_ref().is_some_and(|fused| fused.is_approximate);
     let weights = fused.map(|fused| fused.weights);
     Matches {
         page,
@@ -239,6 +251,7 @@ fn select(
         is_approximate,
         tally: None,
         outdated,
+        without_vector,
     }
 }
 
@@ -273,7 +286,7 @@ mod tests {
     use crate::recall::query::Snapshot;
 
     #[test]
-    fn what_stood_at_a_fence_is_found_in_one_walk() {
+    fn what_stood_at_a_snapshot_is_found_in_one_walk() {
         const VERSIONS: u64 = 300;
         let mut catalog = Catalog::new();
         let at = Timestamp::from_unix(0, 0);

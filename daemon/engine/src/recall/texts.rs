@@ -9,6 +9,7 @@ use omir_core::model::Resource;
 use omird_store::Handle;
 
 use super::filter::Filter;
+use super::fuse::Candidates;
 use super::propose::{ResolvedQuery, propose};
 use super::query::Query;
 use crate::index::catalog::Catalog;
@@ -26,6 +27,12 @@ pub(crate) struct Verdicts {
 }
 
 impl Verdicts {
+    /// Number of texts that were read.
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.of.len()
+    }
+
     /// Reads a text and notes what it says.
     pub(crate) fn read(&mut self, question: &Question, id: DocId, handle: &Handle) -> bool {
         let agrees = match handle.resource() {
@@ -96,10 +103,16 @@ pub(crate) fn unread(
         return Vec::new();
     };
     let mut unread = Vec::new();
-    propose(catalog, &ResolvedQuery::new(catalog, query, None), &mut |id, _| {
+    let mut look = |id| {
         if check.known(id).is_none() && filter.accepts(catalog, id).is_some() {
             unread.push(id);
         }
-    });
+    };
+    let resolved = ResolvedQuery::new(catalog, query, None);
+    // What matches by meaning or by a relationship has texts too.
+    match Candidates::of(catalog, &resolved, query, &filter, &|_| false) {
+        Some(candidates) => candidates.each(|one| look(one.id)),
+        None => propose(catalog, &resolved, &mut |id, _| look(id)),
+    }
     unread
 }

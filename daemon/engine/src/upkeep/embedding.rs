@@ -1,7 +1,7 @@
 //! The thread that makes vectors, and keeps them in files.
 //!
 //! It follows the writer: each version that becomes visible is read, its text made into a vector, and the vector added. So
-//! words never wait for it. The same walk makes all vectors anew where there is nothing to begin with: after the first start
+//! words never wait for it. The same walk makes all vectors again where there is nothing to begin with: after the first start
 //! with a model, with another model, or when a file is lost, damaged, or of another size. A vector that a client stated is
 //! taken as it is.
 //!
@@ -90,6 +90,7 @@ pub(crate) fn embed_in_background(
 impl Embedding {
     fn run(mut self) {
         self.load();
+        self.shared.vectors.is_loaded.store(true, Ordering::Release);
         loop {
             self.follow();
             while self.step() {

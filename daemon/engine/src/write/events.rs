@@ -97,8 +97,8 @@ mod tests {
         Event { kind: EventKind::Recorded, target, resource: Vec::new(), cause: None, seq: 0 }
     }
 
-    fn names(following: &EventQueue) -> Vec<String> {
-        let next = || following.next(Duration::ZERO).map(|event| event.target.to_string());
+    fn names(queue: &EventQueue) -> Vec<String> {
+        let next = || queue.next(Duration::ZERO).map(|event| event.target.to_string());
         std::iter::from_fn(next).collect()
     }
 
@@ -129,12 +129,12 @@ mod tests {
     #[test]
     fn who_is_too_slow_misses_some_and_hears_how_many() {
         let events = Events::default();
-        let following = events.follow(2);
+        let queue = events.follow(2);
         ["a", "b", "c", "d"].iter().for_each(|id| events.announce(&event(id)));
-        assert_eq!(names(&following), ["Entity/a", "Entity/b"]);
-        assert_eq!((following.missed(), following.missed()), (2, 0));
+        assert_eq!(names(&queue), ["Entity/a", "Entity/b"]);
+        assert_eq!((queue.missed(), queue.missed()), (2, 0));
         events.announce(&event("e"));
-        assert_eq!(names(&following), ["Entity/e"]);
+        assert_eq!(names(&queue), ["Entity/e"]);
     }
 
     #[test]

@@ -27,7 +27,7 @@ impl Folder {
         Self { root: root.into(), mount_generation: None }
     }
 
-    /// The folder at `root`, as long as `mounting` says that it still is the one that was opened:
+    /// The folder at `root`, as long as `mount_generation` says that it still is the one that was opened:
     /// a card that is not there leaves an empty folder behind, on another disk.
     pub fn watched(root: impl Into<PathBuf>, mount_generation: MountGeneration) -> Self {
         Self { root: root.into(), mount_generation: Some(mount_generation) }

@@ -9,7 +9,7 @@
 //! | `reading` | what is in each file by itself? |
 //! | `slots` | which transactions does each file stand for? |
 //! | `order` | what comes after what, and where does something lack? |
-//! | `testimony` | what do second copies tell that the files do not? |
+//! | `witnesses` | what do second copies tell that the files do not? |
 //! | `verdicts` | what of it is needed, and which faults lost something? |
 
 mod order;

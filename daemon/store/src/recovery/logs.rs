@@ -12,7 +12,7 @@ use omir_core::reference::Ref;
 use super::{Recovery, ahead, borne, read};
 use crate::disk::{self, Mode};
 use crate::index::Index;
-use crate::index_schema::IndexSchema;
+use crate::index_extractor::IndexExtractor;
 use crate::locate::BadSegment;
 use crate::log::Unsealed;
 use crate::mark::Mark;
@@ -38,7 +38,7 @@ pub(super) struct ReplayedLog {
 }
 
 /// The effects of a transaction on the catalog.
-struct Step<D: IndexSchema> {
+struct Step<D: IndexExtractor> {
     /// The end of its frame.
     end: u64,
     seq: u64,
@@ -46,7 +46,7 @@ struct Step<D: IndexSchema> {
     effects: Vec<Effect<D>>,
 }
 
-impl<D: IndexSchema> Step<D> {
+impl<D: IndexExtractor> Step<D> {
     /// The time that what cannot be undone went by, if it says so.
     fn certain(&self) -> Option<Timestamp> {
         let certain = self.effects.iter().find_map(|effect| match effect {
@@ -58,9 +58,9 @@ impl<D: IndexSchema> Step<D> {
 }
 
 /// Facts and terms that the index draws from a version.
-type ExtractedFacts<D> = Box<(<D as IndexSchema>::Facts, <D as IndexSchema>::Terms)>;
+type ExtractedFacts<D> = Box<(<D as IndexExtractor>::Facts, <D as IndexExtractor>::Terms)>;
 
-enum Effect<D: IndexSchema> {
+enum Effect<D: IndexExtractor> {
     Put { version: u64, location: Location, drawn: Result<ExtractedFacts<D>, BadSegment> },
     Forget { target: Ref, version: u64, by: DeletionOrigin },
     Touch(Touch),
@@ -73,7 +73,7 @@ impl<I: Index> Recovery<'_, I> {
     pub(super) fn replay_logs(&mut self, numbers: &[u64]) -> io::Result<Vec<ReplayedLog>> {
         let mut contents = Vec::new();
         let mut unreadable: HashMap<u64, u64> = HashMap::new();
-        let testimonies: HashMap<u64, WitnessContents> =
+        let witnesses: HashMap<u64, WitnessContents> =
             numbers.iter().map(|&number| (number, witness::load(self.disk, number))).collect();
         for &number in numbers {
             let path = wal::path(number);
@@ -107,8 +107,8 @@ impl<I: Index> Recovery<'_, I> {
                 .iter()
                 .find_map(|(other, _, first)| Some((*other, first.filter(|&first| first > 0)?)));
             let next = follower.map(|(_, first)| first);
-            let testimony = &testimonies[number];
-            let mut log = self.replay(*number, bytes, next.unwrap_or(u64::MAX), testimony)?;
+            let witness = &witnesses[number];
+            let mut log = self.replay(*number, bytes, next.unwrap_or(u64::MAX), witness)?;
             if let Some(lost) = unreadable.get(number) {
                 // What is written behind a hole, or over it, may not come back, and the numbers of
                 // what is in it are taken: the card may give it back another day.
@@ -145,12 +145,12 @@ impl<I: Index> Recovery<'_, I> {
         if numbers.last() != contents.last().map(|(number, ..)| number) {
             self.last_seq += RESERVED;
         }
-        for (number, testimony) in testimonies {
+        for (number, witness) in witnesses {
             let is_sound = |log: &ReplayedLog| log.unsealed.log == number && log.unsealed.is_sound;
             if !replayed.iter().any(is_sound) && !self.needless_logs.contains(&number) {
-                self.last_seq = self.last_seq.max(testimony.last_seq);
+                self.last_seq = self.last_seq.max(witness.last_seq);
                 self.note_lossy_log(number)?;
-                self.facts.extend(testimony.facts);
+                self.facts.extend(witness.facts);
             }
         }
         Ok(replayed)
@@ -181,11 +181,11 @@ impl<I: Index> Recovery<'_, I> {
         number: u64,
         bytes: &[u8],
         limit: u64,
-        testimony: &WitnessContents,
+        witness: &WitnessContents,
     ) -> io::Result<Option<ReplayedLog>> {
         let path = wal::path(number);
         // What the witness calls durable and is not there has rotted: no torn write explains it.
-        let durable = usize::try_from(testimony.end).unwrap_or(usize::MAX);
+        let durable = usize::try_from(witness.end).unwrap_or(usize::MAX);
         let Ok(contents) = wal::read_known(bytes, number, durable) else {
             if bytes.len() <= wal::FILE_HEADER && durable <= wal::FILE_HEADER {
                 // Torn while it was made; nothing was ever acknowledged from it.
@@ -297,7 +297,7 @@ impl<I: Index> Recovery<'_, I> {
                 return Ok(None);
             }
         }
-        if log.unsealed.is_sound && (!testimony.is_whole || !says(&testimony.facts, &facts)) {
+        if log.unsealed.is_sound && (!witness.is_whole || !says(&witness.facts, &facts)) {
             // A power cut took what was not synced, an older release wrote none, or it has rotted.
             borne(witness::replace(self.disk, number, &facts))?;
         }
@@ -382,7 +382,7 @@ fn batches<'f, 'b>(frames: &'f [wal::Frame<'b>]) -> Vec<&'f [wal::Frame<'b>]> {
 }
 
 /// Reads a frame of log `number`, and draws what the index needs of it, if it is a wanted one.
-fn decode<D: IndexSchema>(
+fn decode<D: IndexExtractor>(
     number: u64,
     frame: &wal::Frame<'_>,
     is_wanted: impl Fn(u64) -> bool,

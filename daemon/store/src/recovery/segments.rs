@@ -19,7 +19,7 @@ use crate::digest::{self, Digest};
 use crate::disk::{Disk, Mode};
 use crate::files::SeqRange;
 use crate::index::Index;
-use crate::index_schema::{BlockOf, IndexSchema};
+use crate::index_extractor::{BlockOf, IndexExtractor};
 use crate::locate::BadSegment;
 use crate::sealer::SealedSegment;
 use crate::segment::{LostName, WithLosses};
@@ -29,14 +29,14 @@ use crate::witness::{Fact, FactKind};
 use crate::{healing, segment};
 
 /// The state of a segment as it was found.
-enum Examined<D: IndexSchema> {
+enum Examined<D: IndexExtractor> {
     /// Its block was kept.
     Kept(BlockOf<D>),
     /// Its block was rebuilt from so many bytes, for the kinds that were missing; with what is damaged of the memories.
     Made {
         len: u64,
         missing: Vec<IndexKind>,
-        standing: Authenticity,
+        authenticity: Authenticity,
         made: Result<WithLosses<D>, BadSegment>,
     },
     /// The card lost it.
@@ -55,7 +55,7 @@ enum Authenticity {
 }
 
 /// The words of a block on their way: number of the segment, row of the first document.
-type Words<D> = (u64, DocId, <D as IndexSchema>::Words);
+type Words<D> = (u64, DocId, <D as IndexExtractor>::Words);
 
 /// All segments that are used.
 pub(super) struct Loaded {
@@ -191,9 +191,11 @@ impl<I: Index> Recovery<'_, I> {
         logs: &[u64],
     ) -> io::Result<Option<BlockOf<I>>> {
         let path = segment::path(number);
-        let (len, missing, standing, made) = match examined {
+        let (len, missing, authenticity, made) = match examined {
             Examined::Kept(block) => return Ok(Some(block)),
-            Examined::Made { len, missing, standing, made } => (len, missing, standing, made),
+            Examined::Made { len, missing, authenticity, made } => {
+                (len, missing, authenticity, made)
+            }
             Examined::Lost(error) => {
                 self.set_aside(&path, &format!("the segment cannot be read ({error})"))?;
                 return Ok(None);
@@ -203,7 +205,7 @@ impl<I: Index> Recovery<'_, I> {
             // A log it stands for could not be dropped when it was sealed; sealing it again would
             // bring back what a compaction dropped.
             Ok((block, lost, names))
-                if standing == Authenticity::Signed
+                if authenticity == Authenticity::Signed
                     || !logs.contains(&block.log)
                     || !block.replaces.is_empty() =>
             {
@@ -226,7 +228,7 @@ impl<I: Index> Recovery<'_, I> {
                     let count = lost.len();
                     let message = format!("damaged memories: {count}, the first at {first}");
                     self.report(&path, message + "; the others are served");
-                } else if standing == Authenticity::Unknown {
+                } else if authenticity == Authenticity::Unknown {
                     let message = if seal.is_some() {
                         "its bytes are not the ones that were signed; it is readable and served"
                     } else {
@@ -255,7 +257,7 @@ impl<I: Index> Recovery<'_, I> {
 }
 
 /// Finds the block of a segment, or makes it. Changes nothing: it runs ahead of what is decided.
-fn examine<D: IndexSchema>(
+fn examine<D: IndexExtractor>(
     disk: &dyn Disk,
     cache: &RwLock<&mut Cache>,
     number: u64,
@@ -284,10 +286,10 @@ fn examine<D: IndexSchema>(
     let words = kept.into_words().filter(|_| is_signed());
     let made = segment::index_with_losses::<D>(&bytes, words);
     let digest = made.as_ref().ok().map(|(block, ..)| block.digest);
-    let standing = match (seal, digest) {
+    let authenticity = match (seal, digest) {
         (Some(seal), Some(digest)) if seal.contents.sha256 == digest => Authenticity::Signed,
         (None, Some(digest)) if is_vouched_for(disk, number, &digest) => Authenticity::Vouched,
         _ => Authenticity::Unknown,
     };
-    Ok(Examined::Made { len, missing, standing, made })
+    Ok(Examined::Made { len, missing, authenticity, made })
 }

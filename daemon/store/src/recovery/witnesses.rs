@@ -24,17 +24,17 @@ impl<I: Index> Recovery<'_, I> {
                 continue;
             }
             // A log that was sealed is removed before its witness; one that is newer was lost.
-            let testimony = witness::load(self.disk, number);
+            let contents = witness::load(self.disk, number);
             // One that held nothing, as after a failed sync, may be gone without its witness.
-            let is_lost = number > self.last_log && testimony.end > wal::FILE_HEADER as u64;
+            let is_lost = number > self.last_log && contents.end > wal::FILE_HEADER as u64;
             let is_set_aside = has(format!("{number:010}.wal.damaged"));
             if is_lost && !is_set_aside {
                 self.stand_in(number)?;
             }
             if is_set_aside || is_lost {
-                self.last_seq = self.last_seq.max(testimony.last_seq);
+                self.last_seq = self.last_seq.max(contents.last_seq);
                 self.lossy.insert(format!("{}.damaged", wal::path(number)));
-                self.facts.extend(testimony.facts);
+                self.facts.extend(contents.facts);
             } else {
                 borne(witness::remove(self.disk, number))?;
             }

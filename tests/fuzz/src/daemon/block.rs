@@ -2,7 +2,7 @@
 
 use omird::engine::testing::Catalog;
 use omird::store::format::block::{BlockParts, encode};
-use omird::store::{Block, FileId, IndexKind as Kind, IndexSchema};
+use omird::store::{Block, FileId, IndexExtractor, IndexKind as Kind};
 
 /// The digest of the segment that is meant.
 const DIGEST: [u8; 32] = [0; 32];
@@ -36,7 +36,7 @@ pub fn run(bytes: &[u8]) {
 fn kept(kind: Kind, body: &[u8]) -> Vec<u8> {
     let mut bytes = vec![0; 4];
     bytes.push(kind.tag());
-    bytes.extend_from_slice(&<Catalog as IndexSchema>::format(kind).to_le_bytes());
+    bytes.extend_from_slice(&<Catalog as IndexExtractor>::format(kind).to_le_bytes());
     bytes.extend_from_slice(&DIGEST);
     bytes.extend_from_slice(&lz4_flex::compress_prepend_size(body));
     let crc = crc32fast::hash(&bytes[4..]).to_le_bytes();
@@ -45,7 +45,7 @@ fn kept(kind: Kind, body: &[u8]) -> Vec<u8> {
 }
 
 /// Loads the block; a catalog that took it is whole.
-fn load(block: &Block<<Catalog as IndexSchema>::Facts, <Catalog as IndexSchema>::Words>) {
+fn load(block: &Block<<Catalog as IndexExtractor>::Facts, <Catalog as IndexExtractor>::Words>) {
     let mut catalog = Catalog::loading();
     let base = catalog.load_rows(block, FileId::Segment(1));
     if catalog.text.add_block(base, &block.text).is_ok() {

@@ -10,7 +10,7 @@ use omir_core::value::Value;
 use omird::engine::testing::Catalog;
 use omird::store::format::manifest::{FoundManifest, Older};
 use omird::store::format::{manifest, segment};
-use omird::store::{IndexSchema, decode_resource};
+use omird::store::{IndexExtractor, decode_resource};
 
 /// Takes a segment apart as it is, and with its checksums mended.
 pub fn run(bytes: &[u8]) {
@@ -52,7 +52,7 @@ fn take_apart(bytes: &[u8]) -> Option<segment::Layout> {
             let raw = &bytes[start..start + len];
             assert_eq!(crc32fast::hash(raw), row.crc);
             let resource = decode_resource(raw).expect("what was indexed reads");
-            assert_eq!(<Catalog as IndexSchema>::facts(&resource), row.facts);
+            assert_eq!(<Catalog as IndexExtractor>::facts(&resource), row.facts);
         }
     }
     Some(layout)

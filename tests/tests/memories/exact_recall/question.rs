@@ -40,7 +40,7 @@ pub fn question(random: &mut Random, world: &World) -> Query {
     let radius = *random.pick(&[0.0, 0.01, 0.05, 0.5, 2.0, 20.0, 300.0, 5000.0]);
     let [x, y, z] = seen.at;
     if random.chance(5) {
-        // Nothing but words: most of what has them is passed over at a glance.
+        // Nothing but words: most of what has them is passed over by its score bound.
         query.text = Some(format!("{} {}", random.pick(&WORDS), random.pick(&WORDS)).into());
         return query;
     }

@@ -23,6 +23,7 @@ pub struct ScoreBound {
 impl ScoreBound {
     /// Rounded up, so that a bound made of it is never too low.
     fn up(score: f64) -> u8 {
+        let score = if score.is_nan() { 1.0 } else { score };
         (score.clamp(0.0, 1.0) * 255.0).ceil() as u8
     }
 

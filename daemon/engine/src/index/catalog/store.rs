@@ -5,7 +5,9 @@ use std::error::Error;
 
 use omir_core::model::Resource;
 use omir_core::reference::{Ref, ResourceType};
-use omird_store::{CompactionEntry, Fact, Files, Handle, Index, IndexSchema, LearnedFacts, Touch};
+use omird_store::{
+    CompactionEntry, Fact, Files, Handle, Index, IndexExtractor, LearnedFacts, Touch,
+};
 
 use super::Catalog;
 use crate::index::block::{Block, DeletionOrigin, Kind, Row};
@@ -21,7 +23,7 @@ impl Catalog {
     }
 }
 
-impl IndexSchema for Catalog {
+impl IndexExtractor for Catalog {
     type Facts = Facts;
     type Places = Vec<Position>;
     type Times = Times;

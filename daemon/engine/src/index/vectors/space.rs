@@ -1,5 +1,6 @@
 //! The vectors of one model: rows in blocks, so that a new row moves no other one.
 
+use std::cell::Cell;
 use std::collections::BinaryHeap;
 use std::sync::LazyLock;
 use std::thread;
@@ -27,6 +28,15 @@ const MOST_THREADS: usize = 4;
 static THREADS: LazyLock<usize> = LazyLock::new(|| {
     thread::available_parallelism().map_or(1, |cores| cores.get().min(MOST_THREADS))
 });
+thread_local! {
+    static IS_ALONE: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Keeps the scans that this thread begins on it from now on: for work whose use of the processor is counted by thread.
+pub fn keep_scans_on_this_thread() {
+    IS_ALONE.set(true);
+}
+
 /// Held while a scan is shared. Where several questions are asked at once, the other cores have work of their own.
 static SHARED_SCAN: Mutex<()> = Mutex::new(());
 
@@ -176,8 +186,9 @@ impl Space {
         }
         let Some(within) = within else {
             let before = found.len();
-            match (self.rows * dims >= MUCH).then(|| SHARED_SCAN.try_lock()).flatten() {
-                Some(_alone) => scan_shared(&self.blocks, &probe, floor, *THREADS, found),
+            let is_shared = self.rows * dims >= MUCH && !IS_ALONE.get();
+            match is_shared.then(|| SHARED_SCAN.try_lock()).flatten() {
+                Some(_turn) => scan_shared(&self.blocks, &probe, floor, *THREADS, found),
                 None => scan(&self.blocks, &probe, floor, found),
             }
             let mut at = 0;

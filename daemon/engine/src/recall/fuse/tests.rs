@@ -1,6 +1,8 @@
 use omir_core::instant::{Instant, Timestamp};
 use omir_core::model::{MemoryRecord, Resource};
+use omir_core::number::Number;
 use omird_embedding::{ModelName, Usual, Vector};
+use proptest::prelude::*;
 
 use super::*;
 use crate::index::doc::{FileId, Location, Stamp};
@@ -214,7 +216,7 @@ fn filters_hold_for_what_is_near_and_pages_are_of_one_order() {
 }
 
 /// Gives the words of a store vectors, and a question the vector of its only word.
-fn with_words(catalog: &Catalog, query: &mut Query, of: &[(&str, [f32; 4])], word: [f32; 4]) {
+fn with_words_of(catalog: &Catalog, query: &mut Query, of: &[(&str, [f32; 4])], word: [f32; 4]) {
     let mut words = Words::new(model());
     let named = |(term, name): (u32, &str)| {
         let (_, numbers) = of.iter().find(|(other, _)| *other == name)?;
@@ -241,7 +243,7 @@ fn a_word_that_fits_counts_more_than_texts_that_are_alike() {
     let mut query = asked(Some("spectacles"), [1.0, 0.0, 0.0, 0.0]);
     assert_eq!(docs(&found(&catalog, &query))[0], 0, "by the texts alone");
     let near = [("glasses", [0.9, 0.1, 0.0, 0.0]), ("tray", [0.2, 0.0, 0.9, 0.0])];
-    with_words(&catalog, &mut query, &near, [1.0, 0.0, 0.0, 0.0]);
+    with_words_of(&catalog, &mut query, &near, [1.0, 0.0, 0.0, 0.0]);
     let matches = found(&catalog, &query);
     assert_eq!(docs(&matches)[0], 1);
     // It ranks, and finds nothing by itself.
@@ -275,7 +277,7 @@ fn pages_are_of_one_order_with_akin_words_too() {
         ("mug", [0.8, 0.2, 0.0, 0.0]),
         ("glasses", [0.5, 0.5, 0.0, 0.0]),
     ];
-    with_words(&catalog, &mut query, &near, [1.0, 0.0, 0.0, 0.0]);
+    with_words_of(&catalog, &mut query, &near, [1.0, 0.0, 0.0, 0.0]);
     let whole = Query { limit: None, ..query.clone() };
     let all = docs(&found(&catalog, &whole));
     assert_eq!(all.len(), 60);
@@ -285,4 +287,80 @@ fn pages_are_of_one_order_with_akin_words_too() {
         pages.extend(docs(&found(&catalog, &page)));
     }
     assert_eq!(pages, all);
+}
+
+/// What one memory of the property below is made of: words, vector, importance in tenths, age in hours.
+type Traits = (Vec<usize>, (u8, u8, u8), u8, u32);
+
+fn traits() -> impl Strategy<Value = Traits> {
+    (prop::collection::vec(0..8_usize, 1..6), (0..9_u8, 0..9_u8, 0..9_u8), 0..11_u8, 0..5000_u32)
+}
+
+const SAID: [&str; 8] = ["mug", "cup", "tray", "glasses", "hall", "dock", "charger", "red"];
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Score bounds leave out what cannot be among the first few, and nothing else: those are the first of all.
+    #[test]
+    fn the_first_few_are_those_of_a_look_at_all(
+        all in prop::collection::vec(traits(), 20..150),
+        (a, b) in (0..8_usize, 0..8_usize),
+        asked_for in (1..9_u8, 1..9_u8),
+        (with_words, floor, spread) in (any::<bool>(), 0..3_u8, any::<bool>()),
+    ) {
+        const HOUR: i64 = 3_600;
+        let now = 6000 * HOUR;
+        let mut catalog = Catalog::new();
+        let mut space = Space::new(model(), false);
+        for (seq, (words, (x, y, z), importance, age)) in (1..).zip(&all) {
+            let text: Vec<&str> = words.iter().map(|word| SAID[*word]).collect();
+            let at = Timestamp::from_unix(now - i64::from(*age) * HOUR, 0);
+            let id = format!("m{seq}").parse().unwrap();
+            let mut record = MemoryRecord::new(id, text.join(" "), Instant::from(at));
+            let importance_of = |tenths: u8| Number::from_f64(f64::from(tenths) / 10.0);
+            record.importance = importance_of(*importance).filter(|_| *importance < 10);
+            let record: Resource = record.into();
+            let stamp = Stamp { seq, ordinal: 0, version: 1, recorded: 1_000_000 * seq as i64 };
+            let location = Location { file: FileId::Log(1), offset: 0, len: 1, crc: 0 };
+            let doc = catalog.put(&Facts::of(&record), &terms_of(&record), None, stamp, location);
+            let numbers = [*x, *y, *z, 1].map(|n| f32::from(n) - 3.0);
+            if importance % 4 > 0 {
+                space.push(doc, &vector(numbers));
+            }
+        }
+        catalog.vectors.spaces_mut().push(space);
+        catalog.refresh_score_bounds(now * 1_000_000);
+        let text = format!("{} {}", SAID[a], SAID[b]);
+        let numbers = [f32::from(asked_for.0), f32::from(asked_for.1), 0.0, 1.0];
+        let mut query = asked(Some(&text), numbers);
+        query.floor = f64::from(floor) * 0.4;
+        if spread {
+            query.related = vec![("MemoryRecord/m3".parse().unwrap(), 0.5)];
+        }
+        if with_words {
+            let said: std::collections::HashSet<usize> =
+                all.iter().flat_map(|(words, ..)| words.iter().copied()).collect();
+            let near: Vec<(&str, [f32; 4])> = said
+                .into_iter()
+                .map(|word| (SAID[word], [1.0, word as f32 / 4.0, 0.0, 0.1]))
+                .collect();
+            with_words_of(&catalog, &mut query, &near, [1.0, 0.2, 0.0, 0.0]);
+        }
+        let now = now * 1_000_000;
+        let of = |limit| {
+            let query = Query { limit, ..query.clone() };
+            search(&catalog, &query, now, &mut Verdicts::default())
+        };
+        let whole = of(None);
+        for few in [1, 3, 10] {
+            let found = of(Some(few));
+            prop_assert_eq!((found.total, found.hidden), (whole.total, whole.hidden));
+            let first = &whole.page[..few.min(whole.page.len())];
+            prop_assert_eq!(docs(&found), first.iter().map(|hit| hit.doc).collect::<Vec<_>>());
+            for (hit, expected) in found.page.iter().zip(first) {
+                prop_assert_eq!(hit.score, expected.score);
+            }
+        }
+    }
 }

@@ -1,5 +1,6 @@
 //! Vectors through the engine: made, kept, lost, of another model, forgotten.
 
+use std::borrow::Cow;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,7 +14,10 @@ use super::files::DIR;
 use super::{Backend, Embedding, MOST_TRIES};
 use crate::index::vectors::Words;
 use crate::ingest::request::Encoding;
+use crate::question::Question;
 use crate::recall::query::{Query, QueryVector};
+use crate::recall::search::search;
+use crate::recall::tally::Asks;
 use crate::settings::{FlashSettings, Settings};
 use crate::testing::parts;
 use crate::write::command::Change;
@@ -110,6 +114,69 @@ fn without_an_embedder_nothing_is_made_and_nothing_is_written() {
     assert_eq!(engine.recall(&query).unwrap_err().code, Code::InvalidQuery);
     engine.stop();
     assert!(!dir.path().join(DIR).exists());
+}
+
+#[test]
+fn a_count_is_of_words_and_of_all_whatever_is_near() {
+    let dir = tempfile::tempdir().unwrap();
+    let engine = open(dir.path());
+    engine.embed_with(tiny());
+    put(&engine, r#"{"resourceType":"MemoryRecord","id":"a","content":"a camera"}"#);
+    put(&engine, r#"{"resourceType":"MemoryRecord","id":"b","content":"a tool"}"#);
+    wait_until("all have a vector", || rows(&engine) == 2);
+    wait_until("it has looked", || engine.unembedded() == 0);
+    let query = Query { text: Some("a camera".into()), by_meaning: true, ..Query::default() };
+    let ranked = engine.recall(&query).unwrap();
+    assert_eq!(ranked.total, 2, "the tool is near: the model's numbers are random");
+    assert!(ranked.more.iter().all(|(name, _)| *name != "pending"));
+    let asks = Asks { count: true, ..Asks::default() };
+    let counted = engine.recall(&Query { asks: asks.clone(), ..query.clone() }).unwrap();
+    assert_eq!(counted.total, 1, "words alone decide");
+    let lax = |query: Query| engine.recall(&Query { exact_total: false, ..query }).unwrap().total;
+    assert_eq!(lax(Query { asks, ..query.clone() }), 1, "a number is all that is asked for");
+    assert_eq!(lax(Query { limit: Some(0), ..query.clone() }), 2);
+    // A reply says that a vector is missing.
+    engine.inner.shared.vectors.pending.store(3, Ordering::Relaxed);
+    let told = engine.recall(&query).unwrap();
+    assert!(told.more.contains(&("pending", 3_i64.into())), "{:?}", told.more);
+    engine.stop();
+}
+
+#[test]
+fn texts_of_what_is_near_are_read_before_the_index_is_taken() {
+    let dir = tempfile::tempdir().unwrap();
+    let engine = open(dir.path());
+    engine.embed_with(tiny());
+    put(&engine, r#"{"resourceType":"MemoryRecord","id":"a","content":"a camera in the hall"}"#);
+    put(&engine, r#"{"resourceType":"MemoryRecord","id":"b","content":"a tool in the hall"}"#);
+    put(&engine, r#"{"resourceType":"MemoryRecord","id":"c","content":"a tool on the in tray"}"#);
+    wait_until("all have a vector", || rows(&engine) == 3);
+    // Stop words propose nothing: the tool matches by meaning, and its text tells of the phrase.
+    let text = Question::parse(r#"a camera "in the""#).unwrap();
+    let query = Query { text, by_meaning: true, ..Query::default() };
+    let query = engine.understood(Cow::Owned(query)).unwrap();
+    assert!(query.vector.is_some());
+    let mut verdicts = engine.verdicts(&query, 0);
+    let before = verdicts.len();
+    let found = search(&engine.catalog(), &query, 0, &mut verdicts);
+    assert_eq!((verdicts.len(), before), (3, 3), "the search reads nothing: {found:?}");
+    assert_eq!(engine.recall(&query).unwrap().total, 2);
+    engine.stop();
+}
+
+#[test]
+fn vectors_that_are_still_read_in_are_no_mistake_of_the_question() {
+    let dir = tempfile::tempdir().unwrap();
+    let engine = open(dir.path());
+    engine.embed_with(None);
+    let is_loaded = &engine.inner.shared.vectors.is_loaded;
+    wait_until("files are read", || is_loaded.load(Ordering::Acquire));
+    let vector = QueryVector::stated(Some("clip"), parse_vector("1,0,0,1").unwrap());
+    let query = Query { vector: Some(vector), ..Query::default() };
+    assert_eq!(engine.recall(&query).unwrap_err().code, Code::InvalidQuery);
+    is_loaded.store(false, Ordering::Release);
+    assert_eq!(engine.recall(&query).unwrap_err().code, Code::Busy);
+    engine.stop();
 }
 
 #[test]

@@ -52,6 +52,7 @@ impl Call<'_> {
     fn query(&self) -> Result<Query, Error> {
         let mut query = Query {
             text: self.question()?,
+            by_meaning: true,
             frame: self.text("frame").map(str::to_owned),
             near: self.place()?,
             radius: self.number("radius_m"),

@@ -1,6 +1,6 @@
-//! The facts that an index draws from the versions of a segment.
+//! The facts that an index extracts from the versions of a segment.
 //!
-//! What was drawn is opaque here: it is kept beside the number of its segment and handed back.
+//! They are opaque here: they are kept beside the number of their segment and handed back.
 
 use omir_core::model::Resource;
 use serde::Serialize;
@@ -10,10 +10,10 @@ use crate::block::{Block, IndexKind, Row};
 use crate::ref_key::RefKey;
 
 /// The block that an index keeps of a segment.
-pub(crate) type BlockOf<D> = Block<<D as IndexSchema>::Facts, <D as IndexSchema>::Words>;
+pub(crate) type BlockOf<D> = Block<<D as IndexExtractor>::Facts, <D as IndexExtractor>::Words>;
 
-/// Draws from resources what an index needs of them.
-pub trait IndexSchema: 'static {
+/// Extracts from resources what an index needs of them.
+pub trait IndexExtractor: 'static {
     /// Facts of one version. As rows they are kept without places and times.
     type Facts: Serialize + DeserializeOwned + Send + Sync;
     /// Places of one version.
@@ -30,10 +30,10 @@ pub trait IndexSchema: 'static {
     /// The version of what is kept of a kind. What was kept in another one is rebuilt.
     fn format(kind: IndexKind) -> u32;
 
-    /// Draws the facts from one version.
+    /// Extracts the facts of one version.
     fn facts(resource: &Resource) -> Self::Facts;
 
-    /// Draws the words from one version.
+    /// Extracts the words of one version.
     fn terms(resource: &Resource) -> Self::Terms;
 
     /// The places of a version, to be kept apart.
@@ -61,7 +61,7 @@ pub trait IndexSchema: 'static {
 /// Draws nothing but names, for those who read a segment without an index.
 pub struct Names;
 
-impl IndexSchema for Names {
+impl IndexExtractor for Names {
     type Facts = RefKey;
     type Places = ();
     type Times = ();
