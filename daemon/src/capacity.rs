@@ -14,11 +14,17 @@ use crate::engine::{Code, Error};
 const WAITING: usize = 256;
 /// Requests that wait for the disk at a time: calls of tools, and changes of tokens.
 const AT_THE_DISK: usize = 8;
-/// Bytes of bodies that are read or worked on; a larger one is read alone.
-const BODIES: usize = 64 << 20;
+/// Bytes of large bodies that are read or worked on; a larger one is read alone.
+const BODIES: usize = 48 << 20;
+/// Bytes of small ones: whoever sends a large one, and takes long, holds up nobody who asks for little.
+const SMALL_BODIES: usize = 16 << 20;
+/// Bytes that a body takes room for when its first byte comes; then twice as many ...
+const STEP: usize = 4 << 10;
+/// ... until it takes so many more at a time.
+const LONGEST_STEP: usize = 4 << 20;
 /// Bytes of answers that clients have not taken; a larger one waits alone.
 const ANSWERS: usize = 64 << 20;
-/// Bytes of an answer up to which it counts as small ...
+/// Bytes of a body or of an answer up to which it counts as small ...
 const SMALL: usize = 64 << 10;
 /// ... and of small answers that clients have not taken: whoever takes no large one holds up nobody who asks for little.
 const SMALL_ANSWERS: usize = 16 << 20;
@@ -38,6 +44,7 @@ pub(crate) struct Capacity {
     turns: Arc<Semaphore>,
     disk: Arc<Semaphore>,
     bodies: Arc<Semaphore>,
+    small_bodies: Arc<Semaphore>,
     answers: Arc<Semaphore>,
     small_answers: Arc<Semaphore>,
     for_room: Arc<Semaphore>,
@@ -50,10 +57,23 @@ pub(crate) struct Slot {
     turns: Arc<Semaphore>,
 }
 
-/// Room, until it is dropped.
+/// Room, until it is dropped. What has no byte takes none.
 pub(crate) struct Room(
-    #[expect(dead_code, reason = "held until it is dropped")] OwnedSemaphorePermit,
+    #[expect(dead_code, reason = "held until it is dropped")] Option<OwnedSemaphorePermit>,
 );
+
+/// Room of a body that comes in. It grows with what has come, so that whoever sends nothing holds nothing.
+pub(crate) struct BodyRoom {
+    bodies: Arc<Semaphore>,
+    small_bodies: Arc<Semaphore>,
+    /// Bytes that may come at all.
+    most: usize,
+    /// True where more than a small body was announced.
+    is_large: bool,
+    /// Bytes that there is room for.
+    bytes: usize,
+    held: Option<OwnedSemaphorePermit>,
+}
 
 impl Capacity {
     /// Returns bounds of so many that read at a time.
@@ -64,6 +84,7 @@ impl Capacity {
             turns: of(readers),
             disk: of(AT_THE_DISK),
             bodies: of(BODIES / KIB),
+            small_bodies: of(SMALL_BODIES / KIB),
             answers: of(ANSWERS / KIB),
             small_answers: of(SMALL_ANSWERS / KIB),
             for_room: of(WAITING_FOR_ROOM),
@@ -94,13 +115,17 @@ impl Capacity {
         Ok(Slot { _waiting: waiting, turns: turns.clone() })
     }
 
-    /// Takes room for a body of so many bytes.
-    ///
-    /// # Errors
-    /// `BUSY` if other bodies have it.
-    pub(crate) fn room_for_body(&self, bytes: usize) -> Result<Room, Error> {
-        let room = self.bodies.clone().try_acquire_many_owned(permits(bytes, BODIES));
-        room.map(Room).map_err(|_| busy("too many large requests come in; try again in a moment"))
+    /// Returns the room of a body that is about to come: none yet. `stated` is its length, if that is known; `most` is what may
+    /// come at all.
+    pub(crate) fn room_for_body(&self, stated: Option<usize>, most: usize) -> BodyRoom {
+        BodyRoom {
+            bodies: self.bodies.clone(),
+            small_bodies: self.small_bodies.clone(),
+            most: stated.unwrap_or(most),
+            is_large: stated.is_some_and(|bytes| bytes > SMALL),
+            bytes: 0,
+            held: None,
+        }
     }
 
     /// Takes room for an answer of so many bytes, which is made. A few wait for it.
@@ -111,12 +136,12 @@ impl Capacity {
         let answers = if bytes <= SMALL { &self.small_answers } else { &self.answers };
         let permits = permits(bytes, ANSWERS);
         if let Ok(room) = answers.clone().try_acquire_many_owned(permits) {
-            return Ok(Room(room));
+            return Ok(Room(Some(room)));
         }
         if let Ok(_waiting) = self.for_room.clone().try_acquire_owned() {
             let room = answers.clone().acquire_many_owned(permits);
             if let Ok(Ok(room)) = tokio::time::timeout(FOR_ROOM, room).await {
-                return Ok(Room(room));
+                return Ok(Room(Some(room)));
             }
         }
         Err(busy("too many answers wait for clients that do not take them; try again in a moment"))
@@ -128,7 +153,8 @@ impl Capacity {
     /// `BUSY` if too many are.
     pub(crate) fn document(&self) -> Result<Room, Error> {
         let room = self.documents.clone().try_acquire_owned();
-        room.map(Room).map_err(|_| busy("too many exports are under way; try again in a moment"))
+        let room = room.map(|room| Room(Some(room)));
+        room.map_err(|_| busy("too many exports are under way; try again in a moment"))
     }
 
     /// Goes on with something that has begun: waits for its turn, however many others wait.
@@ -140,6 +166,47 @@ impl Capacity {
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Error> {
         in_turn(&self.turns, work).await
+    }
+}
+
+impl BodyRoom {
+    /// Makes it large enough for so many bytes, and returns the number of bytes that there is room for.
+    ///
+    /// # Errors
+    /// `BUSY` if other bodies have the room.
+    pub(crate) fn grow(&mut self, bytes: usize) -> Result<usize, Error> {
+        if bytes <= self.bytes {
+            return Ok(self.bytes);
+        }
+        // Ahead of what comes, so that a body is not moved for each of its parts.
+        let ahead = self.bytes + self.bytes.clamp(STEP, LONGEST_STEP);
+        let wanted = bytes.max(ahead.min(self.most));
+        let was_large = self.is_large || self.bytes > SMALL;
+        let is_large = self.is_large || bytes > SMALL;
+        let (pool, size, wanted) = match is_large {
+            true => (&self.bodies, BODIES, wanted),
+            false => (&self.small_bodies, SMALL_BODIES, wanted.min(SMALL)),
+        };
+        let have = match was_large == is_large {
+            true => permits(self.bytes, size),
+            // It has outgrown the room of small ones, and gives that back.
+            false => 0,
+        };
+        let more = permits(wanted, size).saturating_sub(have);
+        let more = pool.clone().try_acquire_many_owned(more);
+        let more =
+            more.map_err(|_| busy("too many large requests come in; try again in a moment"))?;
+        match &mut self.held {
+            Some(held) if was_large == is_large => held.merge(more),
+            held => *held = Some(more),
+        }
+        self.bytes = wanted;
+        Ok(wanted)
+    }
+
+    /// Returns the room of the whole body.
+    pub(crate) fn whole(self) -> Room {
+        Room(self.held)
     }
 }
 
@@ -240,6 +307,45 @@ mod tests {
             assert!(one.await.unwrap());
         }
         capacity.room_for_answer(2 * ANSWERS).await.unwrap();
+    }
+
+    #[test]
+    fn a_body_takes_room_as_it_comes_and_all_of_them_no_more_than_there_is() {
+        assert_eq!(BODIES + SMALL_BODIES, 64 << 20);
+        let capacity = Capacity::new(1);
+        let left =
+            || (capacity.bodies.available_permits(), capacity.small_bodies.available_permits());
+        let all = left();
+        let mut one = capacity.room_for_body(Some(32 << 20), 32 << 20);
+        assert_eq!(left(), all, "nothing has come");
+        for (came, has) in [(1, STEP), (STEP, STEP), (STEP + 1, 2 * STEP), (1 << 20, 1 << 20)] {
+            assert_eq!(one.grow(came), Ok(has));
+            assert_eq!(left(), (all.0 - has / KIB, all.1));
+        }
+        assert_eq!(one.grow((32 << 20) - 1), Ok((32 << 20) - 1));
+        assert_eq!(one.grow(32 << 20), Ok(32 << 20), "no more than was announced");
+        assert_eq!(left(), (all.0 - (32 << 10), all.1));
+        let mut next = capacity.room_for_body(None, 32 << 20);
+        assert_eq!(next.grow(16 << 20), Ok(16 << 20));
+        assert!(matches!(next.grow((16 << 20) + 1), Err(error) if error.code == Code::Busy));
+        drop(next.whole());
+        drop(one.whole());
+        assert_eq!(left(), all);
+        // More than there is at all comes alone.
+        let mut huge = capacity.room_for_body(Some(3 * BODIES), 3 * BODIES);
+        huge.grow(2 * BODIES).unwrap();
+        huge.grow(3 * BODIES).unwrap();
+        assert_eq!(left(), (0, all.1));
+        // Small ones come meanwhile, and what turns out to be large does not.
+        let mut small = capacity.room_for_body(Some(SMALL), 32 << 20);
+        let mut unknown = capacity.room_for_body(None, 32 << 20);
+        assert_eq!(small.grow(SMALL), Ok(SMALL));
+        assert_eq!(unknown.grow(SMALL), Ok(SMALL));
+        assert_eq!(left(), (0, all.1 - 2 * SMALL / KIB));
+        assert!(unknown.grow(SMALL + 1).is_err());
+        drop(huge);
+        unknown.grow(SMALL + 1).unwrap();
+        assert_eq!(left().1, all.1 - SMALL / KIB, "it is a large one now");
     }
 
     #[tokio::test]

@@ -6,6 +6,8 @@
 use std::io::{BufRead, BufReader, Read};
 use std::net::{SocketAddr, TcpListener};
 use std::ops::Range;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -30,6 +32,13 @@ pub fn free_endpoint() -> String {
             return format!("tcp/127.0.0.1:{port}");
         }
     }
+}
+
+/// Standard output whose reader has gone, as behind `| head` once that has had enough.
+pub fn nobody_reads() -> Stdio {
+    let (reader, writer) = UnixStream::pair().expect("a pair of sockets");
+    drop(reader);
+    Stdio::from(OwnedFd::from(writer))
 }
 
 /// Settings of a daemon besides folder, name and endpoint.

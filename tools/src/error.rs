@@ -169,9 +169,36 @@ impl From<io::Error> for Error {
     }
 }
 
+/// Ends a command that tells what it did. What it found or could not do counts for more than that nobody wanted to read of
+/// it: a closed pipe is told last, and stops nothing that a command does beside.
+///
+/// # Errors
+/// The outcome, or that its result could not be written; first of all, that a file could not.
+pub fn told<E: Into<Error>>(
+    printed: std::result::Result<(), E>,
+    outcome: Result<()>,
+) -> Result<()> {
+    match printed.map_err(Into::into) {
+        Err(error) if !matches!(error, Error::Output(_)) => Err(error),
+        printed => outcome.and(printed),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_was_found_counts_for_more_than_that_nobody_reads_it() {
+        let closed = || Err::<(), _>(io::Error::from(io::ErrorKind::BrokenPipe));
+        let lossy = || Err(Error::Partial("lost".into()));
+        let code = |told: Result<()>| told.map_err(|error| error.exit_code());
+        assert_eq!(code(told(closed(), lossy())), Err(PARTIAL));
+        assert_eq!(code(told(Ok::<(), io::Error>(()), lossy())), Err(PARTIAL));
+        assert_eq!(code(told(closed(), Ok(()))), Err(0));
+        let full = Err(Error::input(Path::new("x.omir"), "no room"));
+        assert_eq!(code(told(full, lossy())), Err(USAGE));
+    }
 
     #[test]
     fn a_closed_pipe_is_no_failure() {

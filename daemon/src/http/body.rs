@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use axum::body::Body;
 use http_body_util::BodyExt;
-use hyper::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
+use hyper::header::CONTENT_LENGTH;
 use hyper::{HeaderMap, StatusCode};
 use omir_core::reference::Ref;
 use tokio::time::{Instant, timeout_at};
@@ -96,7 +96,7 @@ pub(crate) fn stated_length(headers: &HeaderMap) -> Option<usize> {
     headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
-/// Reads a body of at most so many bytes.
+/// Reads a body of at most so many bytes. It takes room as it comes: a client that sends nothing holds up nobody.
 ///
 /// # Errors
 /// 413, 408, 400, or `BUSY`.
@@ -107,17 +107,13 @@ pub(super) async fn read(
     most: Most,
 ) -> Result<Read, Refused> {
     let stated = stated_length(headers);
-    let mut expected = match stated {
-        Some(length) if length > most.bytes => return Err(most.refused(length)),
-        Some(length) => length,
-        // A body in chunks may have as many as there may be at all.
-        None if headers.contains_key(TRANSFER_ENCODING) => most.bytes,
-        None => most.bytes.min(64 << 10),
-    };
+    if let Some(length) = stated.filter(|&length| length > most.bytes) {
+        return Err(most.refused(length));
+    }
     let refuse = |status, message: &str| Refused::new(status, Code::InvalidQuery, message);
-    let mut room = capacity.room_for_body(expected)?;
+    let mut room = capacity.room_for_body(stated, most.bytes);
     let began = Instant::now();
-    let mut bytes = Vec::with_capacity(stated.unwrap_or(0));
+    let mut bytes = Vec::new();
     loop {
         let paid = TIME + Duration::from_millis(bytes.len() as u64 * 1000 / PACE);
         let frame = match timeout_at(began + paid, body.frame()).await {
@@ -137,13 +133,81 @@ pub(super) async fn read(
         if length > most.bytes {
             return Err(most.refused(length));
         }
-        if length > expected {
-            // Over HTTP/2 a body may come without a length.
-            drop(room);
-            expected = most.bytes;
-            room = capacity.room_for_body(expected)?;
-        }
+        // No more memory than there is room for.
+        let has = room.grow(length)?;
+        bytes.reserve_exact(has - bytes.len());
         bytes.extend_from_slice(&data);
     }
-    Ok(Read { bytes, room })
+    Ok(Read { bytes, room: room.whole() })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use bytes::Bytes;
+    use futures_util::{StreamExt, stream};
+    use hyper::header::{HeaderValue, TRANSFER_ENCODING};
+
+    use super::*;
+
+    const LARGE: Most = Most { bytes: 32 << 20, limit: None };
+
+    fn headers(stated: Option<usize>) -> HeaderMap {
+        HeaderMap::from_iter([match stated {
+            Some(length) => (CONTENT_LENGTH, HeaderValue::from(length)),
+            None => (TRANSFER_ENCODING, HeaderValue::from_static("chunked")),
+        }])
+    }
+
+    /// A body of which so many bytes come, and then no more.
+    fn stalled(bytes: usize) -> Body {
+        let came = [Ok::<_, Infallible>(Bytes::from(vec![b'x'; bytes]))];
+        Body::from_stream(stream::iter(came).chain(stream::pending()))
+    }
+
+    #[tokio::test]
+    async fn bodies_that_stall_hold_up_no_others() {
+        let capacity = Capacity::new(1);
+        let stalling: Vec<_> = (0..100)
+            .map(|n| {
+                let stated = (n % 2 == 0).then_some(LARGE.bytes);
+                let (capacity, body) = (capacity.clone(), stalled(n));
+                tokio::spawn(
+                    async move { read(&capacity, &headers(stated), body, LARGE).await.is_ok() },
+                )
+            })
+            .collect();
+        for _ in 0..20 {
+            tokio::task::yield_now().await;
+        }
+        let none = read(&capacity, &HeaderMap::new(), Body::empty(), LARGE).await;
+        assert!(none.is_ok_and(|read| read.bytes.is_empty()));
+        for length in [1, 64 << 10, 20 << 20] {
+            for stated in [Some(length), None] {
+                let body = Body::from(vec![b'x'; length]);
+                let came = read(&capacity, &headers(stated), body, LARGE).await;
+                assert!(came.is_ok_and(|read| read.bytes.len() == length), "{length}");
+            }
+        }
+        assert!(stalling.iter().all(|one| !one.is_finished()));
+        stalling.iter().for_each(tokio::task::JoinHandle::abort);
+    }
+
+    #[tokio::test]
+    async fn where_large_ones_have_all_room_small_ones_and_none_are_read() {
+        let capacity = Capacity::new(1);
+        let mut all = capacity.room_for_body(Some(usize::MAX), usize::MAX);
+        all.grow(64 << 20).unwrap();
+        for (length, status) in [(0, None), (64 << 10, None), (65 << 10, Some(503))] {
+            for stated in [Some(length), None] {
+                let body = Body::from(vec![b'x'; length]);
+                let came = read(&capacity, &headers(stated), body, LARGE).await;
+                assert_eq!(came.err().map(|refused| refused.status.as_u16()), status, "{length}");
+            }
+        }
+        // What is announced above the bound is refused for that, and nothing of it is read.
+        let refused = read(&capacity, &headers(Some(LARGE.bytes + 1)), stalled(0), LARGE).await;
+        assert_eq!(refused.err().map(|refused| refused.error.code), Some(Code::TooLarge));
+    }
 }

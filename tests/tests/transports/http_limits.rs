@@ -259,6 +259,53 @@ fn a_body_that_does_not_come_is_not_waited_for() {
     rig.serves();
 }
 
+/// A large upload that stalls holds what has come of it, and nobody who asks for little waits for it.
+#[test]
+fn uploads_that_stall_hold_up_nobody() {
+    let rig = Rig::start("");
+    let token = rig.token();
+    let lengths = ["Content-Length: 33554432\r\n", "Transfer-Encoding: chunked\r\n"];
+    let stalled: Vec<_> = (0..8)
+        .map(|n| {
+            let length = lengths[n % 2];
+            let begun = if n % 2 == 0 { "[" } else { "1\r\n[\r\n" };
+            let mut line = rig.line();
+            line.send(format!(
+                "POST /omir/v1/remember?merge=true HTTP/1.1\r\nHost: localhost\r\n{token}\
+                 Content-Type: application/json\r\n{length}\r\n{begun}"
+            ));
+            line
+        })
+        .collect();
+    thread::sleep(Duration::from_millis(500));
+    rig.serves();
+    let headers = format!(
+        "{token}Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n"
+    );
+    let record = br#"{"resourceType": "MemoryRecord", "id": "door", "content": "door 3 sticks"}"#;
+    let listed = br#"{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}"#;
+    let content = "x".repeat(18_000);
+    let large: Vec<_> = (0..20)
+        .map(|n| json!({"resourceType": "MemoryRecord", "id": format!("m{n}"), "content": content}))
+        .collect();
+    let large = serde_json::to_vec(&large).unwrap();
+    let asked: [(&str, &[u8]); 6] = [
+        ("POST /omir/v1/remember", record),
+        ("GET /omir/v1/recall?q=door", b""),
+        ("GET /omir/v1/status", b""),
+        ("POST /omir/v1/recall", br#"{"q": "door"}"#),
+        ("POST /mcp", listed),
+        // A large one as well: those that stall have sent a byte each.
+        ("POST /omir/v1/remember", &large),
+    ];
+    for (what, body) in asked {
+        let answer = rig.line().ask(request(what, &headers, body));
+        assert_eq!(answer.status, 200, "{what}: {answer:?}");
+    }
+    drop(stalled);
+    rig.serves();
+}
+
 /// A daemon that has no descriptor left cannot look at the tokens: they stay in force for a moment, and no longer.
 #[test]
 fn without_a_descriptor_tokens_stay_in_force_for_a_moment() {

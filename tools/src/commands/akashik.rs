@@ -7,7 +7,7 @@ mod probe;
 use omir_core::value::Value;
 
 use crate::cli::{AkashikArgs, AkashikCommand, ConformanceArgs, Globals};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, told};
 use crate::output::{self, object};
 
 use self::endpoint::Endpoint;
@@ -35,6 +35,8 @@ fn conformance(globals: &Globals, args: &ConformanceArgs) -> Result<()> {
     // That nobody answers is no fault of an item.
     probe.reach()?;
     let mut found: Vec<CheckedItem> = Vec::new();
+    // All items are decided, also where nobody reads of them.
+    let mut printed = Ok(());
     for item in ITEMS.iter().filter(|item| item.level <= args.level) {
         let (result, why) = match (item.check)(&mut probe) {
             Ok(()) => ("met", String::new()),
@@ -44,7 +46,7 @@ fn conformance(globals: &Globals, args: &ConformanceArgs) -> Result<()> {
         let one =
             CheckedItem { number: item.number, title: item.title, level: item.level, result, why };
         if !globals.json {
-            output::print(&line(&one))?;
+            printed = printed.and(output::print(&line(&one)));
         }
         found.push(one);
     }
@@ -68,7 +70,7 @@ fn conformance(globals: &Globals, args: &ConformanceArgs) -> Result<()> {
                 ])
             })
             .collect();
-        output::print_json(&object([
+        printed = printed.and(output::print_json(&object([
             ("level", u64::from(args.level).into()),
             ("declared", declared.into()),
             ("reached", reached.into()),
@@ -76,22 +78,23 @@ fn conformance(globals: &Globals, args: &ConformanceArgs) -> Result<()> {
             ("notMet", unmet.into()),
             ("undecided", open.into()),
             ("items", Value::Array(items)),
-        ]))?;
+        ])));
     } else {
         let declared = declared.map_or_else(|| "none".to_owned(), |level| level.to_string());
-        output::print(&format!(
-            "\n{met} met, {unmet} not met, {open} undecided; level {declared} is declared, {} is shown",
-            if reached < 0 { "none".to_owned() } else { reached.to_string() }
-        ))?;
+        let shown = if reached < 0 { "none".to_owned() } else { reached.to_string() };
+        printed = printed.and(output::print(&format!(
+            "\n{met} met, {unmet} not met, {open} undecided; level {declared} is declared, {shown} is shown"
+        )));
     }
-    if unmet > 0 {
+    let verdict = if unmet > 0 {
         let message = format!("{unmet} of {} items are not met", found.len());
-        return Err(Error::Negative { code: "NOT_CONFORMANT", message });
-    }
-    if open > 0 {
-        return Err(Error::Partial(format!("{open} of {} items are undecided", found.len())));
-    }
-    Ok(())
+        Err(Error::Negative { code: "NOT_CONFORMANT", message })
+    } else if open > 0 {
+        Err(Error::Partial(format!("{open} of {} items are undecided", found.len())))
+    } else {
+        Ok(())
+    };
+    told(printed, verdict)
 }
 
 fn line(one: &CheckedItem) -> String {

@@ -18,7 +18,7 @@ use omird::store::backup::{
 
 use crate::cli::{BackupArgs, Globals};
 use crate::client::{Client, Reply};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, told};
 use crate::output::{self, object};
 use crate::retry::Retry;
 use crate::selector::Parameters;
@@ -215,10 +215,11 @@ fn report(
     fetched: &Fetched,
     took: Duration,
 ) -> Result<()> {
+    let mut printed = Ok(());
     if globals.json {
         let numbers = |numbers: &[u64]| numbers.iter().map(|n| int(*n)).collect::<Vec<_>>();
         let seconds = Number::from_f64(took.as_secs_f64()).map_or(Value::Null, Value::Number);
-        output::print_json(&object([
+        printed = output::print_json(&object([
             ("robot", offer.robot.as_str().into()),
             ("segments", int(outcome.segments)),
             ("fetched", int(fetched.segments)),
@@ -230,7 +231,7 @@ fn report(
             ("unsealed", offer.unsealed.as_deref().into()),
             ("faults", faults_json(&outcome.faults)),
             ("seconds", seconds),
-        ]))?;
+        ]));
     } else if !globals.quiet {
         let fetched = format!("{}, {}", fetched.segments, table::bytes(fetched.bytes));
         let rows = [
@@ -242,7 +243,7 @@ fn report(
             ("up to transaction", outcome.last_seq.to_string()),
         ];
         let rows: Vec<_> = rows.into_iter().map(|(name, text)| (name.to_owned(), text)).collect();
-        output::print(&table::pairs(&rows))?;
+        printed = output::print(&table::pairs(&rows));
     }
     for number in &outcome.kept {
         let remark = format!("the robot has no segment {number} any more; the backup keeps it");
@@ -252,10 +253,11 @@ fn report(
     if let Some(why) = &offer.unsealed {
         lacking.push(format!("what {} has not sealed yet is not in it: {why}", offer.robot));
     }
-    if lacking.is_empty() {
-        return Ok(());
-    }
-    Err(Error::Partial(format!("{}: {}", args.dir.display(), lacking.join("; "))))
+    let outcome = match lacking.is_empty() {
+        true => Ok(()),
+        false => Err(Error::Partial(format!("{}: {}", args.dir.display(), lacking.join("; ")))),
+    };
+    told(printed, outcome)
 }
 
 pub(super) fn int(n: u64) -> Value {

@@ -11,7 +11,7 @@ use super::filters;
 use crate::cli::{ExportArgs, ExportFormat, Globals};
 use crate::client::{Client, Reply};
 use crate::document::{self, Encoding};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, told};
 use crate::selector::Parameters;
 use crate::{output, progress};
 
@@ -37,8 +37,8 @@ pub(super) fn run(globals: &Globals, args: &ExportArgs) -> Result<()> {
     let reply = client.ask(&robot, "export", &parameters, None)?;
     let bundle = reply.value()?;
     spinner.finish_and_clear();
-    write(globals, args, &robot, bundle)?;
-    shortfall(&robot, &reply).map_or(Ok(()), Err)
+    let written = write(globals, args, &robot, bundle);
+    told(written, shortfall(&robot, &reply).map_or(Ok(()), Err))
 }
 
 /// Reports what the daemon could not read, once the rest is written.

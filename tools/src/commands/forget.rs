@@ -6,7 +6,7 @@ use omir_core::value::Value;
 
 use crate::cli::{ForgetArgs, Globals};
 use crate::client::Client;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, told};
 use crate::id_prefix;
 use crate::output::{self, object};
 use crate::selector::Parameters;
@@ -21,6 +21,8 @@ pub(super) fn run(globals: &Globals, args: &ForgetArgs) -> Result<()> {
     let mut durable = true;
     let mut seq = Value::Null;
     let mut missing = Vec::new();
+    // What is to be forgotten is forgotten, also where nobody reads of it.
+    let mut printed = Ok(());
     for named in &args.references {
         let done = id_prefix::with(&client, &robot, named, |reference| {
             refuse_hasty(named, reference)?;
@@ -39,24 +41,24 @@ pub(super) fn run(globals: &Globals, args: &ForgetArgs) -> Result<()> {
         durable &= reply.get("durable").and_then(Value::as_bool) == Some(true);
         seq = reply.get("seq").cloned().unwrap_or_default();
         if !globals.json {
-            output::print(&match count {
+            printed = printed.and(output::print(&match count {
                 1 => format!("{reference} forgotten"),
                 _ => format!("{reference} forgotten, and {} that needed it", count - 1),
-            })?;
+            }));
         }
     }
     if globals.json && forgotten > 0 {
-        output::print_json(&object([
+        printed = output::print_json(&object([
             ("forgotten", forgotten.into()),
             ("durable", durable.into()),
             ("seq", seq),
-        ]))?;
+        ]));
     }
-    if missing.is_empty() {
-        Ok(())
-    } else {
-        Err(Error::not_found(format!("{robot} has no {}", missing.join(", "))))
-    }
+    let outcome = match missing.is_empty() {
+        true => Ok(()),
+        false => Err(Error::not_found(format!("{robot} has no {}", missing.join(", ")))),
+    };
+    told(printed, outcome)
 }
 
 fn forget(client: &Client, robot: &str, reference: &Ref) -> Result<Value> {

@@ -14,7 +14,7 @@ use self::tally::Tally;
 use crate::cli::{Format, Globals, ImportArgs};
 use crate::client::Client;
 use crate::document::{self, Encoding};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, told};
 use crate::output::{self, object};
 
 pub(super) fn run(globals: &Globals, args: &ImportArgs) -> Result<()> {
@@ -47,11 +47,14 @@ pub(super) fn run(globals: &Globals, args: &ImportArgs) -> Result<()> {
     shipment.check_sizes(&files)?;
     let mut done: Vec<(&File, Tally)> = Vec::new();
     let mut outcome = Ok(());
+    // What is to be sent is sent, also where nobody reads of it.
+    let mut printed = Ok(());
     for file in &files {
         let mut tally = Tally::default();
         let sent = shipment.send(file, &mut tally);
         if !globals.json && (sent.is_ok() || tally.acknowledged() > 0) {
-            output::print(&format!("{}: {}", file.path.display(), tally.to_text()))?;
+            let line = format!("{}: {}", file.path.display(), tally.to_text());
+            printed = printed.and(output::print(&line));
         }
         tally.remarks(quiet, file);
         if let Err(error) = sent {
@@ -63,9 +66,9 @@ pub(super) fn run(globals: &Globals, args: &ImportArgs) -> Result<()> {
     }
     if globals.json {
         let files: Vec<Value> = done.iter().map(|(file, tally)| tally.to_json(file)).collect();
-        output::print_json(&object([("files", Value::Array(files))]))?;
+        printed = printed.and(output::print_json(&object([("files", Value::Array(files))])));
     }
-    outcome
+    told(printed, outcome)
 }
 
 /// The files as they are sent, trajectories in that frame.

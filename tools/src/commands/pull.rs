@@ -13,7 +13,7 @@ use self::partial_pull::{Origin, PartialPull};
 use super::filters;
 use crate::cli::{Globals, PullArgs};
 use crate::document;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, told};
 use crate::selector::Parameters;
 use crate::serial::{Line, Lost, refused};
 use crate::{interrupt, output, progress};
@@ -214,16 +214,17 @@ fn given_up(lost: Lost, partial: &PartialPull) -> Error {
 fn finish(globals: &Globals, args: &PullArgs, partial: PartialPull) -> Result<()> {
     let count = partial.count;
     let (lost, first) = partial.lost.clone();
-    partial.finish(args.output.as_deref())?;
-    if let Some(file) = &args.output {
-        output::written(globals, count, file, "")?;
+    let mut written = partial.finish(args.output.as_deref());
+    if let Some(file) = args.output.as_ref().filter(|_| written.is_ok()) {
+        written = output::written(globals, count, file, "").map_err(Error::from);
     }
     if lost == 0 {
-        return Ok(());
+        return written;
     }
     // Once the rest is written.
-    Err(Error::Partial(format!(
+    let left_out = Error::Partial(format!(
         "{lost} resources are left out, with what cannot stand without them; the first: {first} \
          (`omir store check` names what is damaged; a backup may have it)"
-    )))
+    ));
+    told(written, Err(left_out))
 }

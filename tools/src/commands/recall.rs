@@ -8,7 +8,7 @@ use super::{answers, filters, view};
 use crate::cli::{FilterArgs, Globals, RecallArgs};
 use crate::client::{Client, FleetReplies, Reply};
 use crate::document;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, told};
 use crate::instant::Instant;
 use crate::output;
 use crate::selector::Parameters;
@@ -53,12 +53,12 @@ pub(super) fn run(globals: &Globals, args: &RecallArgs) -> Result<()> {
             }
         }
     };
-    if globals.json {
-        output::print_json(&found.to_json())?;
+    let printed = if globals.json {
+        output::print_json(&found.to_json())
     } else {
-        output::print(&found.to_text(args.explain, Instant::now(), output::width()))?;
-    }
-    shortfall.or_else(|| found.shortfall()).map_or(Ok(()), Err)
+        output::print(&found.to_text(args.explain, Instant::now(), output::width()))
+    };
+    told(printed, shortfall.or_else(|| found.shortfall()).map_or(Ok(()), Err))
 }
 
 fn parameters(

@@ -12,7 +12,7 @@ use omird::store::format::keys;
 
 use super::backup::{faults_json, hold, int, looking};
 use crate::cli::{Globals, RestoreArgs};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, told};
 use crate::output::{self, object};
 use crate::table;
 
@@ -58,14 +58,15 @@ pub(super) fn run(globals: &Globals, args: &RestoreArgs) -> Result<()> {
         }
     })?;
     drop(target);
+    let mut printed = Ok(());
     if globals.json {
-        output::print_json(&object([
+        printed = output::print_json(&object([
             ("segments", int(restored.segments)),
             ("bytes", int(restored.bytes)),
             ("lastSeq", int(restored.last_seq)),
             ("setAside", set_aside.map(|folder| folder.display().to_string()).into()),
             ("faults", faults_json(&restored.faults)),
-        ]))?;
+        ]));
     } else if !globals.quiet {
         let mut rows = vec![
             ("data folder", args.data.display().to_string()),
@@ -76,13 +77,14 @@ pub(super) fn run(globals: &Globals, args: &RestoreArgs) -> Result<()> {
             rows.push(("what lay there", folder.display().to_string()));
         }
         let rows: Vec<_> = rows.into_iter().map(|(name, text)| (name.to_owned(), text)).collect();
-        output::print(&table::pairs(&rows))?;
+        printed = output::print(&table::pairs(&rows));
     }
     if restored.faults.is_empty() {
-        return Ok(());
+        return told(printed, Ok(()));
     }
     let faults: Vec<String> = restored.faults.iter().map(ToString::to_string).collect();
-    Err(Error::Partial(format!("{}: {}", args.backup.display(), faults.join("; "))))
+    let faults = format!("{}: {}", args.backup.display(), faults.join("; "));
+    told(printed, Err(Error::Partial(faults)))
 }
 
 /// Files that stay in a data folder whose memory is replaced: the keys, the lock that is held, and what a restore that

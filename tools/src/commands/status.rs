@@ -10,7 +10,7 @@ pub(super) use self::summary::is_closed;
 
 use crate::cli::{Globals, StatusArgs};
 use crate::client::{Client, FleetReplies};
-use crate::error::Result;
+use crate::error::{Result, told};
 use crate::instant::Instant;
 use crate::selector::Parameters;
 use crate::{output, table};
@@ -29,12 +29,12 @@ pub(super) fn run(globals: &Globals, args: &StatusArgs) -> Result<()> {
     };
     let statuses = replies.answers.values().map(crate::client::Reply::value);
     let statuses = statuses.collect::<Result<Vec<Value>>>()?;
-    if globals.json {
-        statuses.iter().try_for_each(output::print_json_line)?;
+    let printed = if globals.json {
+        statuses.iter().try_for_each(output::print_json_line)
     } else {
-        output::print(&to_text(&statuses, args.all, Instant::now(), output::width()))?;
-    }
-    replies.shortfall().map_or(Ok(()), Err)
+        output::print(&to_text(&statuses, args.all, Instant::now(), output::width()))
+    };
+    told(printed, replies.shortfall().map_or(Ok(()), Err))
 }
 
 /// The status for people: of one robot a screen, of several what is wrong with each, or of each everything.

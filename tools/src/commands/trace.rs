@@ -8,7 +8,7 @@ use omir_core::manifesto::{Fault, get_from_proposal, memory_trace};
 use omir_core::value::{Map, Value};
 
 use crate::cli::{Globals, TraceArgs, TraceCommand, TraceValidateArgs};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, told};
 use crate::{document, output};
 
 pub(super) fn run(globals: &Globals, args: &TraceArgs) -> Result<()> {
@@ -23,13 +23,18 @@ fn validate(globals: &Globals, args: &TraceValidateArgs) -> Result<()> {
     let value = read.map_err(|why| Error::input(&args.file, why))?;
     let (at, trace) = trace_in(&value);
     let faults = memory_trace(trace, false);
-    if globals.json {
-        output::print_json(&report(at, &faults))?;
-    }
-    if faults.is_empty() {
-        return if globals.json { Ok(()) } else { Ok(output::print(&valid(trace))?) };
-    }
-    Err(Error::Negative { code: "INVALID", message: invalid(&args.file, at, &faults) })
+    let printed = match faults.is_empty() {
+        _ if globals.json => output::print_json(&report(at, &faults)),
+        true => output::print(&valid(trace)),
+        false => Ok(()),
+    };
+    let verdict = match faults.is_empty() {
+        true => Ok(()),
+        false => {
+            Err(Error::Negative { code: "INVALID", message: invalid(&args.file, at, &faults) })
+        }
+    };
+    told(printed, verdict)
 }
 
 /// Returns the trace, and where it lies: the file may hold a Proposal that carries one.

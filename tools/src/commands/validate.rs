@@ -16,7 +16,7 @@ use omir_core::validate::{self, FaultCode, Finding, Options};
 
 use crate::cli::{Globals, Level, ReportFormat, ValidateArgs};
 use crate::document;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, told};
 use crate::progress;
 use check::Verdict;
 use profiles::Selection;
@@ -37,7 +37,11 @@ pub(super) fn run(globals: &Globals, args: &ValidateArgs) -> Result<()> {
     let selection = Selection::new(&args.profile, &args.require_profile)?;
     let files = files::named(&args.files)?;
     match args.output.as_deref().filter(|file| !document::is_standard(file)) {
-        None => run_to(globals, args, &files, &selection, &mut io::stdout().lock()),
+        None => {
+            let (printed, verdict) =
+                run_to(globals, args, &files, &selection, &mut io::stdout().lock());
+            told(printed, verdict)
+        }
         Some(file) => {
             if files.iter().any(|input| document::is_same(input, file)) {
                 return Err(Error::Usage(format!(
@@ -48,24 +52,24 @@ pub(super) fn run(globals: &Globals, args: &ValidateArgs) -> Result<()> {
             let mut outcome = Ok(());
             document::replace(file, |out| {
                 // A bad document is worth a report, half a report is not.
-                match run_to(globals, args, &files, &selection, out) {
-                    Err(Error::Output(why)) => return Err(why),
-                    judged => outcome = judged,
-                }
-                Ok(())
+                let (written, judged) = run_to(globals, args, &files, &selection, out);
+                outcome = judged;
+                written
             })?;
             outcome
         }
     }
 }
 
+/// Reports on the files, and returns whether that could be written, and what is to be said of all of them. They are judged also
+/// where nobody reads on.
 fn run_to(
     globals: &Globals,
     args: &ValidateArgs,
     files: &[PathBuf],
     selection: &Selection,
     out: &mut dyn Write,
-) -> Result<()> {
+) -> (io::Result<()>, Result<()>) {
     let as_json = globals.json || args.format == ReportFormat::Json;
     let options = Options {
         level: match args.level {
@@ -79,6 +83,7 @@ fn run_to(
     let mut checked = 0;
     let mut failed = 0;
     let mut unreadable: Option<Error> = None;
+    let mut written = Ok(());
     for file in files {
         let mut report: Box<dyn Report> =
             if as_json { Box::new(json::Lines::new()) } else { Box::new(human::Digest::of(file)) };
@@ -92,23 +97,25 @@ fn run_to(
                 continue;
             }
         };
-        if !as_json && globals.quiet {
-            writeln!(out, "{}", human::result_line(&verdict))?;
-        } else {
-            report.write(&verdict, out)?;
+        if written.is_ok() {
+            written = match !as_json && globals.quiet {
+                true => writeln!(out, "{}", human::result_line(&verdict)),
+                false => report.write(&verdict, out),
+            };
+            written = written.and_then(|()| out.flush());
         }
-        out.flush()?;
         checked += 1;
         failed += usize::from(!verdict.passes());
     }
-    match unreadable {
+    let verdict = match unreadable {
         Some(error) => Err(error),
         None if failed == 0 => Ok(()),
         None => Err(Error::Negative {
             code: "INVALID",
             message: format!("{failed} of {checked} documents do not conform"),
         }),
-    }
+    };
+    (written, verdict)
 }
 
 fn one<'a>(

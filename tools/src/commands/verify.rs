@@ -7,7 +7,7 @@ use omir_core::json;
 use omir_core::proof::{self, Proof, ProofFault, PublicKey, Verified};
 
 use crate::cli::{Globals, VerifyArgs};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, told};
 use crate::{document, output};
 
 pub(super) fn run(globals: &Globals, args: &VerifyArgs) -> Result<()> {
@@ -17,10 +17,11 @@ pub(super) fn run(globals: &Globals, args: &VerifyArgs) -> Result<()> {
     }
     let text = document::read_bytes(&args.file)?;
     let verdict = proof::judge(&text, &keys);
-    if globals.json {
-        output::print_json(&proof::report(&verdict))?;
-    }
-    match verdict {
+    let printed = match globals.json {
+        true => output::print_json(&proof::report(&verdict)),
+        false => Ok(()),
+    };
+    let outcome = match verdict {
         Ok(_) if globals.json => Ok(()),
         Ok((proof, verified)) => tell(&proof, &verified),
         Err(fault @ (ProofFault::Unreadable { .. } | ProofFault::OtherFormat(_))) => {
@@ -30,7 +31,8 @@ pub(super) fn run(globals: &Globals, args: &VerifyArgs) -> Result<()> {
             let message = format!("{}: not valid: {fault}", args.file.display());
             Err(Error::Negative { code: "INVALID", message })
         }
-    }
+    };
+    told(printed, outcome)
 }
 
 fn tell(proof: &Proof, verified: &Verified) -> Result<()> {

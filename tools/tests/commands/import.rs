@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use omird_tests::process::Daemon;
+use omird_tests::process::{Daemon, nobody_reads};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_omir");
 
@@ -21,12 +21,21 @@ impl Robot {
     }
 
     fn omir(&self, words: &[&str]) -> Output {
+        self.command(words).output().unwrap()
+    }
+
+    /// What becomes of a command whose output nobody reads.
+    fn unread(&self, words: &[&str]) -> Option<i32> {
+        self.command(words).stdout(nobody_reads()).output().unwrap().status.code()
+    }
+
+    fn command(&self, words: &[&str]) -> Command {
         let mut command = Command::new(PROGRAM);
         for variable in ["OMIR_ROBOT", "OMIR_ZENOH_CONFIG", "OMIR_PREFIX", "RUST_LOG"] {
             command.env_remove(variable);
         }
         command.env("OMIR_CONNECT", &self.0.endpoint).args(words).stdin(Stdio::null());
-        command.output().unwrap()
+        command
     }
 
     /// Output of a command that succeeds.
@@ -101,6 +110,43 @@ fn an_older_backup_gives_back_what_is_gone_and_takes_nothing_away() {
     let told = robot.ask(&["import", "--overwrite", &backup]);
     assert_eq!(told, format!("{backup}: 1 updated, 2 unchanged\n"));
     assert!(!robot.ask(&["get", "seen"]).contains("again"));
+}
+
+/// `omir import a b c | head -1` imports all three, and what failed is told by the exit code.
+#[test]
+fn what_is_to_be_done_is_done_although_nobody_reads_of_it() {
+    let folder = Folder::new();
+    let data = folder.path("data");
+    let robot = Robot::start(&data);
+    let files = ["door-a", "door-b", "door-c"].map(|id| {
+        let door = format!(r#"{{"resourceType":"Entity","id":"{id}","name":"{id}"}}"#);
+        folder.write(&format!("{id}.omir"), &bundle(&[&door]))
+    });
+    let [a, b, c] = files.each_ref().map(String::as_str);
+    assert_eq!(robot.unread(&["import", a, b, c]), Some(0));
+    for id in ["Entity/door-a", "Entity/door-b", "Entity/door-c"] {
+        robot.ask(&["get", id]);
+    }
+    // One that the daemon refuses is told of all the same.
+    let nowhere = SEEN.replace("Entity/dock", "Entity/nowhere");
+    let lost = folder.write("lost.omir", &format!("[{nowhere}]"));
+    assert_eq!(robot.unread(&["import", a, &lost]), Some(3));
+    let words = ["forget", "Entity/door-a", "Entity/nowhere", "Entity/door-b"];
+    assert_eq!(robot.unread(&words), Some(1));
+    assert_eq!(robot.omir(&["get", "Entity/door-b"]).status.code(), Some(1), "it is forgotten");
+    robot.stop();
+    // A damaged card is one, whoever reads of it.
+    let robot = Robot::start(&folder.path("other"));
+    std::fs::write(data.join("segments/0000000001.omirb"), "rotten").unwrap();
+    let data = folder.name("data");
+    for words in
+        [&["store", "check"][..], &["--quiet", "store", "check"], &["--json", "store", "check"]]
+    {
+        let words = [words, &[data.as_str()]].concat();
+        let code = robot.omir(&words).status.code();
+        assert_ne!(code, Some(0));
+        assert_eq!(robot.unread(&words), code, "{words:?}");
+    }
 }
 
 #[test]

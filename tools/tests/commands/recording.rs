@@ -6,17 +6,21 @@ use std::process::{Command, Output, Stdio};
 use omir_core::decode::Limits;
 use omir_core::json;
 use omir_core::value::Value;
-use omird_tests::process::Daemon;
+use omird_tests::process::{Daemon, nobody_reads};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_omir");
 
 fn omir(endpoint: &str, words: &[&str]) -> Output {
+    command(endpoint, words).output().unwrap()
+}
+
+fn command(endpoint: &str, words: &[&str]) -> Command {
     let mut command = Command::new(PROGRAM);
     for variable in ["OMIR_ROBOT", "OMIR_ZENOH_CONFIG", "OMIR_PREFIX", "RUST_LOG"] {
         command.env_remove(variable);
     }
     command.env("OMIR_CONNECT", endpoint).args(words).stdin(Stdio::null());
-    command.output().unwrap()
+    command
 }
 
 /// An endpoint on which nobody listens.
@@ -115,6 +119,11 @@ fn rules_say_what_is_kept_and_a_cut_is_told() {
     let told = parsed(&output.stdout);
     assert_eq!(number(&told, "/resources"), 1);
     assert!(number(&told, "/losses/0/offset") > 0);
+    // Also where nobody reads of it.
+    for words in [&line[..], &line[1..]] {
+        let output = command(NOBODY, words).stdout(nobody_reads()).output().unwrap();
+        assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
+    }
     std::fs::write(&rules, "[ros2]\nfixed_fame = 'map'\n").unwrap();
     let output = omir(NOBODY, &line);
     assert_eq!(output.status.code(), Some(2));

@@ -8,6 +8,7 @@ use std::process::{Command, Output, Stdio};
 use omir_core::decode::Limits;
 use omir_core::value::Value;
 use omir_core::{cbor, json, profile};
+use omird_tests::process::nobody_reads;
 use tempfile::TempDir;
 
 const BROKEN: &str = r#"{"resourceType":"Bundle","omirVersion":"R1","x":1,"entry":[
@@ -78,6 +79,22 @@ fn number(report: &Value, pointer: &str) -> Option<u64> {
 fn findings<'a>(report: &'a Value, code: &str) -> Vec<&'a Value> {
     let all = report.get("findings").and_then(Value::as_array).unwrap();
     all.iter().filter(|finding| text(finding, "/code") == code).collect()
+}
+
+#[test]
+fn documents_are_judged_although_nobody_reads_the_report() {
+    let folder = Folder::new();
+    let entity = r#"{"resourceType":"Entity","id":"a","name":"A"}"#;
+    let right = format!(r#"{{"resourceType":"Bundle","omirVersion":"R1","entry":[{entity}]}}"#);
+    let (right, wrong) = (folder.file("right.omir", &right), folder.file("wrong.omir", BROKEN));
+    let files = [&*right, &*wrong];
+    let none: &[&str] = &[];
+    for words in [none, &["--format", "json"]] {
+        for (files, code) in [(&files[..], 1), (&files[..1], 0)] {
+            let output = start(words, files).stdout(nobody_reads()).output().unwrap();
+            assert_eq!(output.status.code(), Some(code), "{words:?}");
+        }
+    }
 }
 
 #[test]

@@ -21,7 +21,7 @@ use omird_router::Admitted;
 
 pub use self::command::Command;
 pub use self::text::error_line;
-use self::text::{ascii, file_name, flatten, shortfall, summary};
+use self::text::{answers, ascii, file_name, flatten, hit_line, page_line, shortfall, summary};
 use crate::pacing::{Cancelled, Pacer};
 use crate::params::{Parameters, reference};
 use crate::{Document, Omir};
@@ -138,25 +138,16 @@ impl Omir {
     ) -> Result<Shown, Error> {
         // A console only reads, and an access makes a memory last longer.
         let (query, recalled) = self.look(admitted, base, parameters)?;
-        let offset = query.offset;
         let mut text = String::new();
         for hit in &recalled.hits {
             let resource = decode_stored(&hit.resource)?;
-            text += &format!("{:.2} {}\n", hit.retrievability, summary(&resource));
+            text += &hit_line(hit, &resource);
         }
         for one in &recalled.corrected {
             text += &format!("{} was read as {}\n", one.from, one.to.join(", "));
         }
-        let shown = recalled.hits.len();
-        text += &format!("{shown} of {}", recalled.total);
-        if recalled.hidden > 0 {
-            text += &format!("; {} hidden", recalled.hidden);
-        }
-        let hits = recalled.total - recalled.hidden;
-        if offset + shown < usize::try_from(hits).unwrap_or(usize::MAX) && shown > 0 {
-            text += &format!("; more with offset={}", offset + shown);
-        }
-        text.push('\n');
+        text += &answers(&recalled.more);
+        text += &page_line(&query, &recalled);
         Ok(with.show(text))
     }
 
@@ -274,7 +265,10 @@ fn write<E>(
 
 #[cfg(test)]
 mod tests {
-    use omird_engine::{Engine, Event, Events};
+    use std::path::Path;
+
+    use omird_engine::testing::{ByHand as _, lose, parts};
+    use omird_engine::{Encoding, Engine, Event, Events};
     use omird_router::testing::AuditLines;
     use omird_router::{Caller, Incoming, Router};
 
@@ -333,6 +327,77 @@ mod tests {
             let told = lines.take();
             assert!(told.len() == 1 && told[0].ends_with(ends), "{line}: {told:?}");
         }
+    }
+
+    /// An engine with a cup that was seen on two days.
+    fn seen_twice(dir: &Path) -> Engine {
+        let engine = Engine::open(parts(dir), &mut |_| {}).unwrap();
+        let seen = |id: &str, at: &str| {
+            format!(
+                r#"{{"resourceType":"MemoryRecord","id":"{id}","content":"{id} stands here",
+                    "createdAt":"{at}","entityRefs":[{{"ref":"Entity/cup"}}]}}"#
+            )
+        };
+        let cup = r#"{"resourceType":"Entity","id":"cup","name":"cup"}"#.to_owned();
+        let all = [
+            cup,
+            seen("first-cup", "2026-05-29T08:00:00Z"),
+            seen("second-cup", "2026-05-30T08:00:00Z"),
+            seen("third-cup", "2026-05-30T08:00:01Z"),
+        ];
+        let change =
+            engine.prepare(format!("[{}]", all.join(",")).as_bytes(), Encoding::Json, None);
+        engine.execute(change.unwrap()).unwrap();
+        engine
+    }
+
+    fn shown(engine: &Engine, line: &str) -> String {
+        let lines = AuditLines::default();
+        let router = Router::new(engine.clone(), [lines.sink()]);
+        let command = Command::parse(line).unwrap().unwrap();
+        let caller = Caller::trusted("serial", "console");
+        let admitted = router.admit(&caller, command.method().unwrap(), Incoming::default());
+        let mut paper = Paper::default();
+        Omir::new(engine.clone(), "r1").console(admitted.unwrap(), &command, &mut paper);
+        paper.lines.concat()
+    }
+
+    #[test]
+    fn answers_about_all_matches_are_shown() {
+        let dir = tempfile::tempdir().unwrap();
+        let engine = seen_twice(dir.path());
+        let only = "type=MemoryRecord";
+        assert_eq!(shown(&engine, &format!("recall {only} count=true")), "count 3\n3 in all\n");
+        assert_eq!(
+            shown(&engine, &format!("recall {only} countBy=day")),
+            "2026-05-29 1 2026-05-29T08:00:00Z to 2026-05-29T08:00:00Z\n\
+             2026-05-30 2 2026-05-30T08:00:00Z to 2026-05-30T08:00:01Z\ngroups 2\n3 in all\n"
+        );
+        let one = shown(&engine, &format!("ls {only} countBy=day limit=1"));
+        assert!(one.ends_with("groups 2\n3 in all; more with offset=1\n"), "{one}");
+        let visits = shown(&engine, &format!("recall {only} visits=true limit=0"));
+        assert_eq!(visits, "visits 2 2026-05-29T08:00:00Z to 2026-05-30T08:00:01Z\n0 of 3\n");
+        let newest = shown(&engine, &format!("recall {only} distinct=entity order=latest"));
+        assert!(newest.contains("third-cup stands here; of Entity/cup\ngroups 1\n"), "{newest}");
+        assert!(!newest.contains("offset"), "{newest}");
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_counted_and_passed_over() {
+        let dir = tempfile::tempdir().unwrap();
+        let engine = seen_twice(dir.path());
+        engine.seal_now(Duration::from_secs(60)).unwrap();
+        // While it runs: it still knows what is there.
+        lose(dir.path(), "second-cup stands");
+        let page = |offset: usize| {
+            let line = format!("ls type=MemoryRecord order=earliest limit=1 offset={offset}");
+            shown(&engine, &line)
+        };
+        assert!(page(0).ends_with("1 of 3; more with offset=1\n"), "{}", page(0));
+        let lost = "0 of 3; 1 cannot be read (`omir store check` names what is damaged); more with \
+                    offset=2\n";
+        assert_eq!(page(1), lost, "a page that is wholly lost");
+        assert!(page(2).ends_with("1 of 3\n"), "{}", page(2));
     }
 
     #[test]

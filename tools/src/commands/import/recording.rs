@@ -4,7 +4,7 @@
 //! written, and people are told.
 
 use std::fs::File;
-use std::io::Read as _;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use indicatif::ProgressBar;
@@ -22,7 +22,7 @@ use super::tally::Tally;
 use crate::cli::{Format, Globals, ImportArgs};
 use crate::client::Client;
 use crate::document;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, told};
 use crate::output::{self, object};
 use crate::progress;
 use crate::table::{self, Column};
@@ -52,16 +52,19 @@ pub(super) fn run(globals: &Globals, args: &ImportArgs) -> Result<()> {
     let mut report = import.report();
     report.losses.splice(0..0, missing.concat());
     let finished = sent.and_then(|()| sink.finish(globals));
-    tell(globals, args, &report, &sink)?;
-    match finished {
+    let printed = tell(globals, args, &report, &sink);
+    let outcome = match finished {
         Err(error) if sink.count > 0 && sink.is_sending() => Err(Error::Partial(format!(
             "{} resources are stored and the rest is not; importing again completes it. The cause: \
              {error}",
             sink.count
         ))),
+        // What cannot be read counts for more than that nobody takes the rest.
+        Err(error @ Error::Output(_)) => lost(&report).and(Err(error)),
         Err(error) => Err(error),
         Ok(()) => lost(&report),
-    }
+    };
+    told(printed, outcome)
 }
 
 fn rules(args: &ImportArgs) -> Result<Ros2> {
@@ -220,14 +223,10 @@ impl<'a> Sink<'a> {
     }
 }
 
-fn tell(globals: &Globals, args: &ImportArgs, report: &Report, sink: &Sink<'_>) -> Result<()> {
+fn tell(globals: &Globals, args: &ImportArgs, report: &Report, sink: &Sink<'_>) -> io::Result<()> {
     let to_stdout = args.output.as_deref().is_some_and(document::is_standard);
     if globals.json {
-        return if to_stdout {
-            Ok(())
-        } else {
-            Ok(output::print_json(&to_json(args, report, sink))?)
-        };
+        return if to_stdout { Ok(()) } else { output::print_json(&to_json(args, report, sink)) };
     }
     let shown = |topic: &&TopicReport| topic.is_used || topic.unusable.is_some();
     let rows: Vec<Vec<String>> = report.topics.iter().filter(shown).map(row).collect();
@@ -240,13 +239,14 @@ fn tell(globals: &Globals, args: &ImportArgs, report: &Report, sink: &Sink<'_>) 
         Column::Text("why"),
     ];
     let text = format!("{}\n{}", table::render(&columns, &rows), sink.to_text());
-    if to_stdout {
+    let printed = if to_stdout {
         output::remark(globals.quiet, &text);
+        Ok(())
     } else {
-        output::print(&text)?;
-    }
+        output::print(&text)
+    };
     remarks(globals.quiet, report);
-    Ok(())
+    printed
 }
 
 fn row(topic: &TopicReport) -> Vec<String> {

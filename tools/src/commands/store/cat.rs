@@ -6,7 +6,7 @@ use omird::store::inspect::{CatError, History, Reader, State};
 use super::{complete, instant, open, read};
 use crate::cli::{Globals, StoreCatArgs};
 use crate::document;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, told};
 use crate::{id_prefix, ids, output};
 
 /// The resources that `cat` prints.
@@ -64,11 +64,11 @@ pub(super) fn run(globals: &Globals, args: &StoreCatArgs) -> Result<()> {
             (resource.to_value(), false)
         }
     };
-    match &args.output {
-        Some(file) => document::write(file, &value)?,
-        None => output::print_json(&value)?,
-    }
-    if is_whole_file { complete(&history, &args.path) } else { Ok(()) }
+    let written = match &args.output {
+        Some(file) => document::write(file, &value),
+        None => output::print_json(&value).map_err(Error::from),
+    };
+    told(written, if is_whole_file { complete(&history, &args.path) } else { Ok(()) })
 }
 
 /// The resource of that name, or else the only live one whose id begins so.

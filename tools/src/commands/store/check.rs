@@ -5,7 +5,7 @@ use omird::store::inspect::{self, FileKind, Finding, History, Kind, Report, Seve
 
 use super::{count, open, with_bar};
 use crate::cli::{Globals, StoreCheckArgs};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, told};
 use crate::output::{self, object};
 use crate::table;
 
@@ -14,19 +14,20 @@ pub(super) fn run(globals: &Globals, args: &StoreCheckArgs) -> Result<()> {
     let report = with_bar(globals, "checking (KiB)", |progress| inspect::check(&store, progress))
         .map_err(|why| Error::input(&args.path, why))?;
     let target = args.path.display().to_string();
-    if globals.json {
-        output::print_json(&report_json(&report, &target))?;
+    let printed = if globals.json {
+        output::print_json(&report_json(&report, &target))
     } else if globals.quiet {
-        output::print(&result_line(&report, &target))?;
+        output::print(&result_line(&report, &target))
     } else {
-        output::print(&report_text(&report, &target))?;
-    }
+        output::print(&report_text(&report, &target))
+    };
     let message = result_line(&report, &target);
-    match report.verdict() {
+    let verdict = match report.verdict() {
         Verdict::Sound => Ok(()),
         Verdict::Faulty => Err(Error::Negative { code: "FAULTY", message }),
         Verdict::Lossy => Err(Error::Partial(message)),
-    }
+    };
+    told(printed, verdict)
 }
 
 fn count_of(findings: &[Finding], severity: Severity) -> usize {

@@ -1,27 +1,29 @@
 //! `omir store ls`: what is in a store, by resource or by file.
 
+use std::io;
+
 use omir_core::value::{Map, Value};
 use omird::store::inspect::{History, Reader, Row, State, Store};
 
 use super::{complete, instant, open, read};
 use crate::cli::{Globals, StoreLsArgs};
 use crate::commands::view;
-use crate::error::Result;
+use crate::error::{Result, told};
 use crate::output::{self, object};
 use crate::table::{self, Column};
 
 pub(super) fn run(globals: &Globals, args: &StoreLsArgs) -> Result<()> {
     let store = open(globals, &args.path)?;
     let history = read(globals, &store, &args.path)?;
-    if args.files {
-        list_files(globals, &history)?;
+    let printed = if args.files {
+        list_files(globals, &history)
     } else {
-        list_rows(globals, &store, &history, args.all)?;
-    }
-    complete(&history, &args.path)
+        list_rows(globals, &store, &history, args.all)
+    };
+    told(printed, complete(&history, &args.path))
 }
 
-fn list_rows(globals: &Globals, store: &Store, history: &History, all: bool) -> Result<()> {
+fn list_rows(globals: &Globals, store: &Store, history: &History, all: bool) -> io::Result<()> {
     let mut reader = Reader::new(store, history);
     let rows = history.rows();
     let wanted = rows.iter().filter(|row| all || row.state == State::Live);
@@ -72,7 +74,7 @@ fn list_rows(globals: &Globals, store: &Store, history: &History, all: bool) -> 
         columns.push(Column::Words("state"));
     }
     let spare = ["bytes", "where", "version", "recorded"];
-    Ok(output::print(&table::set(&columns, &lines, &spare, width))?)
+    output::print(&table::set(&columns, &lines, &spare, width))
 }
 
 fn state(state: State) -> &'static str {
@@ -110,7 +112,7 @@ fn row_json(history: &History, row: &Row<'_>, words: Option<String>) -> Value {
     Value::Object(members)
 }
 
-fn list_files(globals: &Globals, history: &History) -> Result<()> {
+fn list_files(globals: &Globals, history: &History) -> io::Result<()> {
     let mut lines = Vec::new();
     for file in &history.files {
         let state = match (file.source.is_set_aside, file.is_readable, file.is_needed) {
@@ -154,5 +156,5 @@ fn list_files(globals: &Globals, history: &History) -> Result<()> {
         Column::Words("state"),
     ];
     let spare = ["forgotten", "transactions", "versions"];
-    Ok(output::print(&table::set(&columns, &lines, &spare, output::width()))?)
+    output::print(&table::set(&columns, &lines, &spare, output::width()))
 }

@@ -8,7 +8,7 @@ use omird::store::inspect::{self, KeyOrigin, RepairError, Repaired, Verdict};
 use super::check::{finding_json, push_findings};
 use super::{count, open, with_bar};
 use crate::cli::{Globals, StoreRepairArgs};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, told};
 use crate::output::{self, object};
 use crate::table;
 
@@ -24,20 +24,21 @@ pub(super) fn run(globals: &Globals, args: &StoreRepairArgs) -> Result<()> {
         RepairError::NoFolder => Error::Usage(format!("{}: {why}", args.path.display())),
         other => Error::Input { message: other.to_string(), path: None },
     })?;
-    if globals.json {
-        output::print_json(&repaired_json(&repaired, &args.into))?;
+    let printed = if globals.json {
+        output::print_json(&repaired_json(&repaired, &args.into))
     } else {
-        output::print(&repaired_text(globals, &repaired, &args.into))?;
-    }
-    if repaired.verdict() == Verdict::Sound {
-        return Ok(());
-    }
-    Err(Error::Partial(format!(
-        "{}: repaired, but {} of {} could not be brought back",
-        args.into.display(),
-        stretches(&repaired),
-        args.path.display()
-    )))
+        output::print(&repaired_text(globals, &repaired, &args.into))
+    };
+    let verdict = match repaired.verdict() {
+        Verdict::Sound => Ok(()),
+        _ => Err(Error::Partial(format!(
+            "{}: repaired, but {} of {} could not be brought back",
+            args.into.display(),
+            stretches(&repaired),
+            args.path.display()
+        ))),
+    };
+    told(printed, verdict)
 }
 
 fn key_words(key: &KeyOrigin) -> String {

@@ -4,7 +4,7 @@ use omir_core::json;
 use omir_core::value::{Map, Value};
 use omir_core::words;
 use omird_engine::Error;
-use omird_engine::LeftOut;
+use omird_engine::{Hit, LeftOut, Query, Recall};
 
 /// Characters of a text in a list.
 const WIDTH: usize = 60;
@@ -60,6 +60,111 @@ pub(super) fn summary(resource: &Value) -> String {
     format!("{} {short}", words::name(resource))
 }
 
+/// Returns a hit as a line, with what was asked to be told of it.
+pub(super) fn hit_line(hit: &Hit, resource: &Value) -> String {
+    let mut line = format!("{:.2} {}", hit.retrievability, summary(resource));
+    if let Some(entities) = &hit.entities {
+        let names: Vec<String> = entities.iter().map(plain).collect();
+        line += &format!("; of {}", names.join(", "));
+    }
+    if hit.forgotten {
+        line += "; forgotten";
+    }
+    line.push('\n');
+    line
+}
+
+/// Returns the answers about all matches: a line for each count, group, visit and place.
+pub(super) fn answers(more: &[(&'static str, Value)]) -> String {
+    let mut text = String::new();
+    for (name, value) in more {
+        match *name {
+            "counts" => list(Some(value)).iter().for_each(|of| text += &format!("{}\n", run(of))),
+            "visits" => text += &format!("visits {}\n", run(value)),
+            "history" => {
+                for one in list(Some(value)) {
+                    let moves = one.get("moves").map(plain).unwrap_or_default();
+                    text += &format!("history {} moves {moves}\n", run(one));
+                    for place in list(one.get("places")) {
+                        text += &format!("  {}\n", run(place));
+                    }
+                }
+            }
+            name => text += &format!("{name} {}\n", json::to_string(value)),
+        }
+    }
+    text
+}
+
+/// Returns what a group has in common, how many are in it, and the times of the first and the last of them.
+fn run(of: &Value) -> String {
+    let mut words = Vec::new();
+    for name in ["entity", "day", "frame", "position", "count", "first", "last", "ref"] {
+        let Some(value) = of.get(name) else { continue };
+        if name == "last" {
+            words.push("to".to_owned());
+        }
+        words.push(plain(value));
+    }
+    words.join(" ")
+}
+
+fn list(value: Option<&Value>) -> &[Value] {
+    value.and_then(Value::as_array).unwrap_or_default()
+}
+
+/// Returns a value in a word or two. A name that the card has lost is `?`.
+fn plain(value: &Value) -> String {
+    match (value.as_str(), value.as_array()) {
+        (Some(text), _) => text.replace(char::is_control, "?"),
+        (_, Some(parts)) => parts.iter().map(plain).collect::<Vec<_>>().join(","),
+        _ if value.is_null() => "?".to_owned(),
+        _ => json::to_string(value),
+    }
+}
+
+/// Returns what a page has of all matches, as a line: also what is not shown, and where the next page begins.
+pub(super) fn page_line(query: &Query, recalled: &Recall) -> String {
+    let only_counts = query.asks.count || query.asks.count_by.is_some();
+    let mut line = match only_counts {
+        true => format!("{} in all", recalled.total),
+        false => format!("{} of {}", recalled.hits.len(), recalled.total),
+    };
+    if recalled.hidden > 0 {
+        line += &format!("; {} hidden", recalled.hidden);
+    }
+    if recalled.unreadable > 0 {
+        let count = recalled.unreadable;
+        line += &format!("; {count} cannot be read (`omir store check` names what is damaged)");
+    }
+    if let Some(offset) = next_offset(query, recalled) {
+        line += &format!("; more with offset={offset}");
+    }
+    line.push('\n');
+    line
+}
+
+/// Returns the offset of the next page, if there is one. What cannot be read has its place on a page like the rest.
+fn next_offset(query: &Query, recalled: &Recall) -> Option<usize> {
+    let told =
+        |name: &str| recalled.more.iter().find(|(of, _)| *of == name).map(|(_, value)| value);
+    let all = match told("groups").and_then(Value::as_u64) {
+        // Several of them may be one hit: behind the last hit there is nothing.
+        Some(groups) => {
+            let is_empty = recalled.hits.is_empty() && list(told("counts")).is_empty();
+            if is_empty && recalled.unreadable == 0 {
+                return None;
+            }
+            groups
+        }
+        None if query.asks.count => return None,
+        None => recalled.total.saturating_sub(recalled.hidden),
+    };
+    let left = usize::try_from(all).unwrap_or(usize::MAX).saturating_sub(query.offset);
+    let page = query.limit.unwrap_or(usize::MAX).min(left);
+    (page > 0 && page < left).then(|| query.offset + page)
+}
+
 /// Writes each value on a line, named by its place.
 pub(super) fn flatten(name: &str, value: &Value, out: &mut String) {
     let inside = |part: &str| {
@@ -86,6 +191,51 @@ mod tests {
         assert_eq!(line(r#"{"resourceType":"Entity","id":"a","name":"cup"}"#), "Entity/a cup");
         let on = r#"{"resourceType":"Relationship","id":"r","relationType":"on","from":{"ref":"Entity/a"},"to":{"ref":"Entity/b"}}"#;
         assert_eq!(line(on), "Relationship/r Entity/a on Entity/b");
+    }
+
+    #[test]
+    fn a_history_is_told_place_by_place_and_what_has_no_line_as_json() {
+        let text = r#"[{"entity":"Entity/cup","moves":1,"places":[
+            {"frame":"map","position":[4.25,-1.5,0.8],"count":2,"first":"a","last":"b","ref":"MemoryRecord/m2"},
+            {"frame":"k\u0007\nx","position":[9,3,0],"count":1,"first":"c","last":"c","ref":null}]}]"#;
+        let history = json::from_slice(text.as_bytes(), &Limits::default()).unwrap();
+        let more = [("totalIsExact", Value::Bool(false)), ("history", history)];
+        assert_eq!(
+            answers(&more),
+            "totalIsExact false\nhistory Entity/cup moves 1\n  map 4.25,-1.5,0.8 2 a to b MemoryRecord/m2\n  \
+             k??x 9,3,0 1 c to c ?\n"
+        );
+    }
+
+    #[test]
+    fn a_page_line_says_where_to_go_on() {
+        let mut query = Query { limit: Some(20), ..Query::default() };
+        let mut recalled = Recall {
+            hits: Vec::new(),
+            total: 60,
+            hidden: 0,
+            corrected: Vec::new(),
+            more: Vec::new(),
+            unreadable: 0,
+            took_micros: 0,
+        };
+        let check = "(`omir store check` names what is damaged)";
+        recalled.unreadable = 20;
+        let line = page_line(&query, &recalled);
+        assert_eq!(line, format!("0 of 60; 20 cannot be read {check}; more with offset=20\n"));
+        query.offset = 40;
+        assert_eq!(page_line(&query, &recalled), format!("0 of 60; 20 cannot be read {check}\n"));
+        (query.offset, recalled.unreadable, recalled.hidden) = (20, 0, 25);
+        assert_eq!(page_line(&query, &recalled), "0 of 60; 25 hidden\n");
+        (query.limit, recalled.hidden) = (Some(0), 0);
+        assert_eq!(page_line(&query, &recalled), "0 of 60\n");
+        // Pages of groups, until none is left.
+        (query.offset, query.limit) = (0, Some(2));
+        recalled.more = vec![("groups", 5_u64.into())];
+        assert_eq!(page_line(&query, &recalled), "0 of 60\n");
+        recalled.more.push(("counts", Value::Array(vec![Value::Null])));
+        query.asks.count_by = Some(omird_engine::CountBy::Day);
+        assert_eq!(page_line(&query, &recalled), "60 in all; more with offset=2\n");
     }
 
     #[test]
