@@ -217,7 +217,7 @@ def storing(robot):
     name = "mm.w." + sha256(b"w-1").hex()[:32]
     same(name, "mm.w.0065abd009780926778f5e00851728b3")
     status, headers, _ = robot.raw("owner", "GET", f"/omir/v1/memory/Episode/{name}")
-    same((status, headers["ETag"].split("-")[0]), (200, '"1'))
+    same((status, headers["ETag"]), (200, '"1"'))
     twenty = {"worldId": "twenty", "note": "at once"}
     with concurrent.futures.ThreadPoolExecutor(20) as pool:
         once = list(pool.map(lambda _: robot.actor("POST", "/worlds", {"world": twenty})[0], range(20)))

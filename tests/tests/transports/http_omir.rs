@@ -8,7 +8,7 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::Duration;
 
-use omird_tests::http::{Answer, Line, request};
+use omird_tests::http::{Line, request};
 use omird_tests::process::Daemon;
 use serde_json::{Value, json};
 
@@ -142,8 +142,7 @@ fn a_head_and_the_allowed_methods_are_told() {
     let whole = line.get("/omir/v1/memory/Entity/a");
     line.line.send(request("HEAD /omir/v1/memory/Entity/a", &line.token, b""));
     let head = line.line.head().unwrap();
-    assert_eq!((head.status, head.header("etag")), (200, whole.header("etag")));
-    assert!(head.header("etag").unwrap().starts_with("\"1-"), "{head:?}");
+    assert_eq!((head.status, head.header("etag")), (200, Some("\"1\"")));
     assert_eq!(head.header("content-length"), whole.header("content-length"));
     line.line.send(request("HEAD /omir/v1/memory/Entity/none", &line.token, b""));
     assert_eq!(line.line.head().unwrap().status, 404);
@@ -177,19 +176,10 @@ fn versions_are_tags_and_conditions() {
     assert_eq!(ask(&put, "If-None-Match: \"3\"", "e"), (200, tag(5)));
     assert_eq!(ask(&put, "X: y", "e"), (200, tag(5)), "the same again is no new version");
     let get = format!("GET {path}");
-    let told = ask(&get, "X: y", "").1.unwrap();
-    assert!(told.starts_with("\"5-"), "{told}");
-    let whole = (200, Some(told.clone()));
-    assert_eq!(ask(&get, &format!("If-None-Match: {told}"), ""), (304, whole.1.clone()));
-    assert_eq!(ask(&get, &format!("If-None-Match: W/{told}"), ""), (304, whole.1.clone()));
-    // What was put is not what is told of it.
-    assert_eq!(ask(&get, "If-None-Match: \"5\"", ""), whole);
-    assert_eq!(ask(&get, "If-None-Match: \"4\"", ""), whole);
-    assert_eq!(ask(&get, &format!("If-Match: {told}"), ""), whole);
-    assert_eq!(ask(&get, "If-Match: \"5\"", ""), whole);
+    assert_eq!(ask(&get, "If-None-Match: \"5\"", ""), (304, tag(5)));
+    assert_eq!(ask(&get, "If-None-Match: W/\"5\"", ""), (304, tag(5)));
+    assert_eq!(ask(&get, "If-None-Match: \"4\"", ""), (200, tag(5)));
     assert_eq!(ask(&get, "If-Match: \"4\"", ""), (412, None));
-    assert_eq!(ask(&put, &format!("If-Match: {}", told.replacen('5', "4", 1)), "e"), (412, None));
-    assert_eq!(ask(&put, &format!("If-Match: {told}"), "e"), (200, tag(5)));
     assert_eq!(ask(&delete, "If-Match: \"4\"", ""), (412, None));
     assert_eq!(ask(&delete, "If-Match: \"5\"", ""), (200, None));
     assert_eq!(ask(&delete, "If-Match: *", ""), (412, None));
@@ -208,40 +198,6 @@ fn versions_are_tags_and_conditions() {
     let body = serde_json::to_vec(&old).unwrap();
     let refused = line.ask("PUT /omir/v1/memory/MemoryRecord/m", &typed("If-Match: *"), &body);
     assert_eq!(refused.status, 409, "{refused:?}");
-}
-
-/// A version is told otherwise once something it mentions is forgotten.
-#[test]
-fn what_reads_differently_is_sent_again() {
-    let rig = Rig::start(&[]);
-    let mut line = rig.line();
-    line.json("PUT /omir/v1/memory/Entity/dock", &entity("dock"));
-    let seen = json!({
-        "resourceType": "MemoryRecord", "content": "the dock", "entityRefs": [{"ref": "Entity/dock"}]
-    });
-    let path = "/omir/v1/memory/MemoryRecord/seen";
-    assert_eq!(line.json(&format!("PUT {path}"), &seen).status, 201);
-    let before = line.get(path);
-    let known = format!("If-None-Match: {}\r\n", before.header("etag").unwrap());
-    assert_eq!(line.ask(&format!("GET {path}"), &known, b"").status, 304);
-    let as_cbor = format!("{known}Accept: application/cbor\r\n");
-    assert_eq!(
-        line.ask(&format!("GET {path}"), &as_cbor, b"").status,
-        200,
-        "these are other bytes"
-    );
-    assert_eq!(line.ask("DELETE /omir/v1/memory/Entity/dock", "", b"").status, 200);
-    let after = line.ask(&format!("GET {path}"), &known, b"");
-    assert_eq!(after.status, 200, "{after:?}");
-    let mentions = |answer: &Answer| String::from_utf8_lossy(&answer.body).contains("Entity/dock");
-    assert!(mentions(&before) && !mentions(&after), "{after:?}");
-    // It is the same version.
-    let tag = after.header("etag").unwrap();
-    assert!(tag.starts_with("\"1-"), "{tag}");
-    let typed = "Content-Type: application/json\r\nIf-Match: \"1\"\r\n";
-    let body =
-        serde_json::to_vec(&json!({"resourceType": "MemoryRecord", "content": "a"})).unwrap();
-    assert_eq!(line.ask(&format!("PUT {path}"), typed, &body).status, 200);
 }
 
 #[test]
@@ -393,10 +349,7 @@ fn any_version_is_matched_however_many_write() {
     });
     let mut line = rig.line();
     let found = line.get(path);
-    assert!(
-        found.header("etag").unwrap().starts_with("\"321-"),
-        "each of them was stored: {found:?}"
-    );
+    assert_eq!(found.header("etag"), Some("\"321\""), "each of them was stored");
     assert_eq!(line.ask(&format!("DELETE {path}"), "If-Match: *\r\n", b"").status, 200);
     let body = entity("late").to_string();
     for (what, body) in [("PUT", body.as_bytes()), ("DELETE", b"")] {

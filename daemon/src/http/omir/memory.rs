@@ -1,5 +1,4 @@
-//! `/omir/v1/memory/<Type>/<id>`: one resource under its name. Its `ETag` is its version, and for one who reads also a digest of
-//! what is told of it.
+//! `/omir/v1/memory/<Type>/<id>`: one resource under its name. Its `ETag` is its version.
 
 use std::sync::Arc;
 
@@ -70,15 +69,14 @@ pub(in crate::http) async fn read(
                 Encoding::Cbor => bytes,
                 Encoding::Json => Encoding::Json.encode(&decode_stored(&bytes)?),
             };
-            let told = negotiate::tag_of(version, &bytes);
-            Ok((bytes, version, told))
+            Ok((bytes, version))
         });
         admitted.finish(&found);
         found
     };
-    let (bytes, version, told) = slot.work(look_up).await??;
+    let (bytes, version) = slot.work(look_up).await??;
     let conditions = Conditions::of(&parts.headers);
-    answered(&context, &conditions, bytes, version, &told, encoding).await
+    answered(&context, &conditions, bytes, version, encoding).await
 }
 
 /// Ends a request that is refused.
@@ -92,17 +90,16 @@ async fn answered(
     conditions: &Conditions,
     bytes: Vec<u8>,
     version: u64,
-    told: &str,
     encoding: Encoding,
 ) -> Result<Response, Refused> {
     if conditions.rule_out(Some(version)) {
         return Err(Conditions::failed(Some(version)));
     }
-    if conditions.have(told) {
-        return Ok((StatusCode::NOT_MODIFIED, [(ETAG, tag(told))]).into_response());
+    if conditions.have(version) {
+        return Ok((StatusCode::NOT_MODIFIED, [(ETAG, tag(version))]).into_response());
     }
     let room = context.capacity.room_for_answer(bytes.len()).await?;
-    let headers = [(CONTENT_TYPE, content_type(encoding)), (ETAG, tag(told))];
+    let headers = [(CONTENT_TYPE, content_type(encoding)), (ETAG, tag(version))];
     Ok((headers, guarded(Body::from(bytes), Arc::new(room))).into_response())
 }
 
@@ -217,7 +214,7 @@ fn stored(receipt: &Receipt, is_new: bool, encoding: Encoding) -> Response {
     if let Effect::Remembered(stored) = &receipt.effect
         && let [stored] = &stored[..]
     {
-        etag = Some(tag(&stored.version.to_string()));
+        etag = Some(tag(stored.version));
         if is_new && !stored.unchanged {
             status = StatusCode::CREATED;
         }
@@ -282,7 +279,7 @@ pub(in crate::http) async fn forget(
     Ok(answer(&receipt, encoding))
 }
 
-/// A tag as the header `ETag` has it.
-fn tag(inner: &str) -> HeaderValue {
-    HeaderValue::from_str(&format!("\"{inner}\"")).unwrap_or(HeaderValue::from_static("\"\""))
+/// The `ETag` of a version.
+fn tag(version: u64) -> HeaderValue {
+    HeaderValue::from_str(&format!("\"{version}\"")).unwrap_or(HeaderValue::from_static("\"\""))
 }

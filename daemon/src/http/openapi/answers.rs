@@ -38,7 +38,6 @@ fn answers(serves: Serves) -> Vec<(&'static str, Map)> {
     };
     let health = |about: &str| Answered::new(about).content(schemas::health());
     let etag = "The version of the resource, in quotes.";
-    let read = "In quotes the version of the resource, and a digest of what is told of it.";
     match serves {
         Serves::Operation(Operation::Backup) => {
             let bytes = object([("type", "string".into()), ("format", "binary".into())]);
@@ -59,8 +58,11 @@ fn answers(serves: Serves) -> Vec<(&'static str, Map)> {
             vec![("201", told("Added.").header("Location", place).into())]
         }
         Serves::Read => vec![
-            ("200", told("The resource.").header("ETag", read).into()),
-            ("304", Answered::new("What would be told is known.").header("ETag", read).into()),
+            ("200", told("The resource.").header("ETag", etag).into()),
+            (
+                "304",
+                Answered::new("The version is the one that is known.").header("ETag", etag).into(),
+            ),
         ],
         Serves::Store => vec![
             ("200", told("Updated, or the same already.").header("ETag", etag).into()),
