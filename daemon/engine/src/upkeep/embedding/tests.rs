@@ -130,7 +130,7 @@ fn a_count_is_of_words_and_of_all_whatever_is_near() {
     assert_eq!(ranked.total, 2, "the tool is near: the model's numbers are random");
     assert!(ranked.more.iter().all(|(name, _)| *name != "pending"));
     let asks = Asks { count: true, ..Asks::default() };
-    let counted = engine.recall(&Query { asks: asks.clone(), ..query.clone() }).unwrap();
+    let counted = engine.recall(&Query { asks, ..query.clone() }).unwrap();
     assert_eq!(counted.total, 1, "words alone decide");
     let lax = |query: Query| engine.recall(&Query { exact_total: false, ..query }).unwrap().total;
     assert_eq!(lax(Query { asks, ..query.clone() }), 1, "a number is all that is asked for");
