@@ -205,7 +205,7 @@ impl Rules {
     }
 
     /// Things that were seen again, where their memory does not tell of it and may be written again by
-    /// now; to be asked every few seconds, and with `all` before the end. Store [`told`].
+    /// now; to be asked every few seconds, and with `all` before the end. Store [`with_unreported`].
     pub fn untold(&mut self, now: Stamp, all: bool) -> Vec<UnreportedSightings> {
         self.rules.iter_mut().flat_map(|rule| rule.untold(now, all)).collect()
     }

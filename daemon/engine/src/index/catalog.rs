@@ -188,7 +188,7 @@ impl Catalog {
     }
 
     /// The time (microseconds) at which a user had a version forgotten that is
-    /// [`End::Forgotten`](omird_store::End::Forgotten); `None` if only rules let go of it.
+    /// [`Fate::Forgotten`](omird_store::Fate::Forgotten); `None` if only rules let go of it.
     pub fn version_forgotten_since(&self, id: DocId) -> Option<i64> {
         let doc = self.doc(id);
         let since = self.tombstones.forgotten_since(&doc.key, &self.rows);
