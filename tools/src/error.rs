@@ -179,7 +179,8 @@ pub fn told<E: Into<Error>>(
     outcome: Result<()>,
 ) -> Result<()> {
     match printed.map_err(Into::into) {
-        Err(error) if !matches!(error, Error::Output(_)) => Err(error),
+        // A closed pipe is no error of its own; a full card is.
+        Err(error) if error.exit_code() != 0 => Err(error),
         printed => outcome.and(printed),
     }
 }
@@ -198,6 +199,8 @@ mod tests {
         assert_eq!(code(told(closed(), Ok(()))), Err(0));
         let full = Err(Error::input(Path::new("x.omir"), "no room"));
         assert_eq!(code(told(full, lossy())), Err(USAGE));
+        let no_space = Err::<(), _>(io::Error::from(io::ErrorKind::StorageFull));
+        assert_eq!(code(told(no_space, lossy())), Err(USAGE), "the result is cut off");
     }
 
     #[test]

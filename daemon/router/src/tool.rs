@@ -56,6 +56,11 @@ pub trait Toolbox: Send + Sync {
         observer: &dyn CallObserver,
     ) -> Result<Map, Error>;
 
+    /// Returns true if a call may wait for the disk. A card that hangs must not hold up the others.
+    fn waits_for_the_disk(&self, tool: &Tool) -> bool {
+        !tool.only_reads()
+    }
+
     /// Words a refusal of the router.
     fn worded(&self, refusal: Refusal) -> Error;
 }

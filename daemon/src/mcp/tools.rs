@@ -83,10 +83,9 @@ impl Mcp {
             }
         };
         let progress = Progress::of(context, self.0.beat);
-        // A card that hangs must not hold up those who read.
-        let slot = match tool.only_reads() {
-            true => self.0.capacity.slot(),
-            false => self.0.capacity.slot_at_the_disk(),
+        let slot = match toolbox.waits_for_the_disk(tool) {
+            true => self.0.capacity.slot_at_the_disk(),
+            false => self.0.capacity.slot(),
         };
         let slot = match slot {
             Ok(slot) => slot,

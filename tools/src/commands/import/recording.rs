@@ -60,7 +60,7 @@ pub(super) fn run(globals: &Globals, args: &ImportArgs) -> Result<()> {
             sink.count
         ))),
         // What cannot be read counts for more than that nobody takes the rest.
-        Err(error @ Error::Output(_)) => lost(&report).and(Err(error)),
+        Err(error @ Error::Output(_)) if error.exit_code() == 0 => lost(&report).and(Err(error)),
         Err(error) => Err(error),
         Ok(()) => lost(&report),
     };
