@@ -12,7 +12,7 @@ use crate::engine::{Code, Error};
 
 /// Requests that may wait for their turn.
 const WAITING: usize = 256;
-/// Requests that wait for the disk at a time: calls of tools, and changes of tokens.
+/// Requests that wait for the disk at a time: calls of tools that may, and changes of tokens.
 const AT_THE_DISK: usize = 8;
 /// Bytes of large bodies that are read or worked on; a larger one is read alone.
 const BODIES: usize = 64 << 20;
