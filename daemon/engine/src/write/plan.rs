@@ -148,7 +148,7 @@ impl<'a> Planner<'a> {
     }
 
     /// Works out a change. A refused change leaves no trace in the planner.
-    pub(crate) fn plan(&mut self, change: &mut Change, now: Timestamp) -> Result<Plan, NoPlan> {
+    pub(crate) fn plan(&mut self, change: &mut Change) -> Result<Plan, NoPlan> {
         match change {
             Change::Remember(prepared) => {
                 if prepared.iter().any(|p| self.pending.contains_key(&p.facts.key)) {
@@ -168,11 +168,11 @@ impl<'a> Planner<'a> {
             Change::ForgetUpTo(targets, seq) => self.forget(targets, *seq),
             Change::Anchor(target, anchored) => {
                 let (target, anchored) = (target.clone(), *anchored);
-                self.revise(&target, Revision::Anchor(anchored), now)
+                self.revise(&target, Revision::Anchor(anchored))
             }
             Change::Feedback(target, outcome, weight) => {
                 let (target, outcome, weight) = (target.clone(), *outcome, *weight);
-                self.revise(&target, Revision::Feedback(outcome, weight), now)
+                self.revise(&target, Revision::Feedback(outcome, weight))
             }
             Change::Rebase(request) => self.rebase(request),
             Change::Sweep(acts) => self.sweep(acts),

@@ -7,6 +7,8 @@
 //! Invariants 1 and 2 of ARCHITECTURE.md.
 
 mod accesses;
+mod group;
+mod hold;
 mod log;
 mod tasks;
 
@@ -15,10 +17,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use self::group::{Entry, Group, Written, facts_of, grows};
+use self::hold::Hold;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 use omir_core::instant::Timestamp;
 use omir_core::reference::ResourceType;
-use omird_store::{Fact, FileId, Log, LogError, Op, RwLock, Transaction, WriteGuard};
+use omird_store::{FileId, Log, LogError, Op, RwLock, Transaction};
 
 use crate::card::health::{Part, State};
 use crate::card::reserve;
@@ -28,7 +32,6 @@ use crate::error::Error;
 use crate::index::catalog::{Catalog, Staged};
 use crate::index::doc::{Location, Stamp};
 use crate::index::key::RefKey;
-use crate::ingest::importing::ImportPermit;
 use crate::settings::{Durability, Settings};
 use crate::shared::Shared;
 use crate::write::command::{Change, Event, Receipt, Reply};
@@ -45,8 +48,6 @@ const GROUP_CHANGES: usize = 1024;
 const GROUP_BYTES: u64 = 4 << 20;
 /// Interval between updates of the score bounds, by which recalls skip.
 const BOUNDS_REFRESH: Duration = Duration::from_secs(600);
-/// Longest time that the catalog is held while a group comes into it: so long a recall may wait.
-const HOLD: Duration = Duration::from_millis(2);
 /// Sleep of the writer when nothing comes in.
 const TICK: Duration = Duration::from_millis(100);
 /// Sleep of the writer while it redates memories.
@@ -98,83 +99,6 @@ pub(crate) struct PendingTouches {
     /// Relationships that were used.
     pub(crate) bonds: HashSet<RefKey>,
     pub(crate) last_flush: Instant,
-}
-
-/// A group of changes on its way.
-#[derive(Default)]
-struct Group {
-    entries: Vec<Entry>,
-    refused: Vec<(Reply, Error)>,
-    weight: usize,
-    /// True if a change is among them that must be possible on a full disk.
-    shrinks: bool,
-}
-
-/// Returns true if a change brings something new. What does not, such as forgetting, must be possible on a
-/// full disk too.
-fn grows(change: &Change) -> bool {
-    matches!(change, Change::Remember(_) | Change::Merge(..))
-}
-
-/// The facts of a transaction that its log's witness keeps.
-fn facts_of(transaction: &Transaction, steps: &[Step]) -> Vec<Fact> {
-    let at = |ordinal: usize, version| Stamp {
-        seq: transaction.seq,
-        ordinal: u32::try_from(ordinal).unwrap_or(u32::MAX),
-        version,
-        recorded: transaction.at.as_micros(),
-    };
-    let steps = transaction.ops.iter().zip(steps).enumerate();
-    steps
-        .filter_map(|(ordinal, (op, step))| match (op, step) {
-            (Op::Put { version, .. }, Step::Put { facts, .. }) => {
-                Fact::version(&facts.key, at(ordinal, *version))
-            }
-            (Op::Forget { version, .. }, Step::Forget { key, by, .. }) => {
-                Some(Fact::tombstone(key, at(ordinal, *version), *by))
-            }
-            _ => None,
-        })
-        .collect()
-}
-
-/// The catalog while a group comes into it: held for [`HOLD`] at a time.
-struct Hold<'a> {
-    lock: &'a RwLock<Catalog>,
-    guard: Option<WriteGuard<'a, Catalog>>,
-    since: Instant,
-}
-
-impl<'a> Hold<'a> {
-    /// Not held yet.
-    fn new(lock: &'a RwLock<Catalog>) -> Self {
-        Self { lock, guard: None, since: Instant::now() }
-    }
-
-    /// The catalog, after a turn for others if it was held for long.
-    fn catalog(&mut self) -> &mut Catalog {
-        let guard = match self.guard.take() {
-            Some(guard) if self.since.elapsed() < HOLD => guard,
-            held => {
-                let taken = match held {
-                    Some(guard) => guard.give_way(),
-                    None => self.lock.write(),
-                };
-                self.since = Instant::now();
-                taken
-            }
-        };
-        self.guard.insert(guard)
-    }
-}
-
-struct Entry {
-    plan: Plan,
-    reply: Reply,
-    /// Goes with the plan, which is as large as what was merged.
-    _permit: Option<ImportPermit>,
-    /// The transaction and where its payload lies in the log; none if there is nothing to write.
-    written: Option<(Transaction, u64, Vec<Option<usize>>)>,
 }
 
 impl Writer {
@@ -230,7 +154,7 @@ impl Writer {
             group.shrinks |= !grows(&change);
             let planned = match self.no_room(&change) {
                 Some(error) => Err(NoPlan::Refused(error)),
-                None => planner.plan(&mut change, now),
+                None => planner.plan(&mut change),
             };
             let planned = match planned {
                 Ok(plan) if grows(&change) => match self.no_room_for(&plan) {
@@ -248,9 +172,9 @@ impl Writer {
                 Ok(mut plan) => {
                     group.weight += bytes;
                     let written = self.stage(&mut plan, at);
-                    let _permit =
+                    let permit =
                         if let Change::Merge(_, _, permit) = change { permit } else { None };
-                    group.entries.push(Entry { plan, reply, _permit, written });
+                    group.entries.push(Entry { plan, reply, permit, written });
                 }
                 Err(NoPlan::Refused(error)) => {
                     group.weight += bytes;
@@ -276,11 +200,7 @@ impl Writer {
     }
 
     /// Puts a plan's transaction into the group of the log; its operations are in what is returned.
-    fn stage(
-        &mut self,
-        plan: &mut Plan,
-        at: Timestamp,
-    ) -> Option<(Transaction, u64, Vec<Option<usize>>)> {
+    fn stage(&mut self, plan: &mut Plan, at: Timestamp) -> Option<Written> {
         if plan.ops.is_empty() {
             return None;
         }
@@ -289,27 +209,27 @@ impl Writer {
         let transaction = Transaction { seq: self.next_seq, at, ops };
         self.next_seq += 1;
         let mut payload = Vec::new();
-        let places = transaction.encode(&mut payload);
-        let at = self.log.file.stage(&payload);
+        let resource_offsets = transaction.encode(&mut payload);
+        let log_offset = self.log.file.stage(&payload);
         self.log.file.attest(facts_of(&transaction, &plan.steps));
-        Some((transaction, at, places))
+        Some(Written { transaction, log_offset, resource_offsets })
     }
 
     /// Stages a group again, whose writing failed, in the same order.
     fn stage_again(&mut self, entries: &mut [Entry]) {
         for entry in entries {
-            let Some((transaction, at, places)) = &mut entry.written else { continue };
+            let Some(written) = &mut entry.written else { continue };
             let mut payload = Vec::new();
-            *places = transaction.encode(&mut payload);
-            *at = self.log.file.stage(&payload);
-            self.log.file.attest(facts_of(transaction, &entry.plan.steps));
-            self.next_seq = transaction.seq + 1;
+            written.resource_offsets = written.transaction.encode(&mut payload);
+            written.log_offset = self.log.file.stage(&payload);
+            self.log.file.attest(facts_of(&written.transaction, &entry.plan.steps));
+            self.next_seq = written.transaction.seq + 1;
         }
     }
 
     fn commit(&mut self, mut group: Group, at: Timestamp) {
         let first = group.entries.iter().find_map(|entry| entry.written.as_ref());
-        let first = first.map(|(transaction, ..)| transaction.seq);
+        let first = first.map(|written| written.transaction.seq);
         let mut outcome = first.map_or(Ok(()), |first| self.write(first));
         if let Some(first) = first
             && outcome.is_err()
@@ -354,8 +274,8 @@ impl Writer {
         let _ = self.publisher.send(delivery);
     }
 
-    /// Moves the catalog to what was written. All of a transaction becomes visible at once; whoever reads waits for
-    /// one [`HOLD`] at most, and for the moment in which a transaction enters.
+    /// Moves the catalog to what was written. All of a transaction becomes visible at once. A reader waits for one turn of
+    /// [`Hold`] at most, and for the moment in which a transaction enters.
     fn apply(
         &mut self,
         entries: Vec<Entry>,
@@ -363,22 +283,22 @@ impl Writer {
         events: &mut Vec<Event>,
     ) -> Vec<(Reply, Result<Receipt, Error>)> {
         let lock = self.catalog.clone();
-        // What had nothing to write stands behind what was written before it.
+        // A change that writes nothing gets the number of the transaction before it.
         let first = entries.iter().find_map(|entry| entry.written.as_ref());
-        let next = first.map_or(self.next_seq, |(transaction, ..)| transaction.seq);
+        let next = first.map_or(self.next_seq, |written| written.transaction.seq);
         let mut seq = next.saturating_sub(1);
         let mut replies = Vec::with_capacity(entries.len());
         let mut plans = Vec::with_capacity(entries.len());
-        for Entry { mut plan, reply, _permit, written } in entries {
+        for Entry { mut plan, reply, permit, written } in entries {
             let steps = std::mem::take(&mut plan.steps);
-            let transaction = written.map(|(transaction, at, places)| {
-                seq = transaction.seq;
-                (steps, self.stamps(transaction, at, places))
+            let transaction = written.map(|written| {
+                seq = written.transaction.seq;
+                (steps, self.stamps(written))
             });
             let receipt = Receipt { effect: plan.effect, durable, seq };
             replies.push((reply, Ok(receipt)));
             plan.events.iter_mut().for_each(|event| event.seq = seq);
-            plans.push((plan.events, transaction, _permit));
+            plans.push((plan.events, transaction, permit));
         }
         let mut hold = Hold::new(&lock);
         let mut entered = Vec::with_capacity(plans.len());
@@ -409,19 +329,15 @@ impl Writer {
     }
 
     /// Stamp and location of each step of a transaction; its bytes are not needed any more.
-    fn stamps(
-        &self,
-        transaction: Transaction,
-        at: u64,
-        places: Vec<Option<usize>>,
-    ) -> Vec<(Stamp, Option<Location>)> {
+    fn stamps(&self, written: Written) -> Vec<(Stamp, Option<Location>)> {
+        let Written { transaction, log_offset, resource_offsets } = written;
         let file = FileId::log(self.log.file.number());
         let (seq, recorded) = (transaction.seq, transaction.at.as_micros());
-        let ops = transaction.ops.into_iter().zip(places).enumerate();
-        ops.map(|(ordinal, (op, place))| {
+        let ops = transaction.ops.into_iter().zip(resource_offsets).enumerate();
+        ops.map(|(ordinal, (op, within))| {
             let (version, location) = match op {
                 Op::Put { version, resource } => {
-                    let offset = at + place.unwrap_or(0) as u64;
+                    let offset = log_offset + within.unwrap_or(0) as u64;
                     let location = Location {
                         file,
                         offset: u32::try_from(offset).unwrap_or(u32::MAX),

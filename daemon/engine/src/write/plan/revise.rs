@@ -25,12 +25,7 @@ pub(super) enum Revision {
 }
 
 impl Planner<'_> {
-    pub(super) fn revise(
-        &mut self,
-        target: &Ref,
-        revision: Revision,
-        now: Timestamp,
-    ) -> Result<Plan, NoPlan> {
+    pub(super) fn revise(&mut self, target: &Ref, revision: Revision) -> Result<Plan, NoPlan> {
         let key = RefKey::of(target);
         if self.pending.contains_key(&key) {
             return Err(NoPlan::Later);
@@ -68,7 +63,7 @@ impl Planner<'_> {
                 decay.anchored = Some(anchored);
                 // A floor or its loss counts from now, not from an access that may be long ago.
                 if decay.last_access.is_none() {
-                    decay.last_access = Some(Instant::from(now));
+                    decay.last_access = Some(Instant::from(self.now));
                 }
             }
             Revision::Feedback(outcome, weight) => {
