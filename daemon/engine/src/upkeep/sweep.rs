@@ -29,14 +29,14 @@ use crate::error::{Code, Error};
 
 pub use self::report::SweepReport;
 
-/// The reason for a pass, and its caller.
+/// How a pass goes: what it may write, and when.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum SweepTrigger {
-    /// Nobody does: what it would write waits for a day whose budget is not used up.
+enum SweepMode {
+    /// By itself, in idle time: what it would write waits for a day whose budget is not used up.
     Upkeep,
-    /// Somebody waits for it.
+    /// At once, since a caller waits for it.
     Asked,
-    /// Somebody wants to know what it would do.
+    /// Without writing: it reports what it would do.
     DryRun,
 }
 
@@ -78,8 +78,8 @@ impl Engine {
             let message = "another sweep is under way; try again in a moment";
             return Err(Error::new(Code::Busy, message));
         };
-        let purpose = if dry_run { SweepTrigger::DryRun } else { SweepTrigger::Asked };
-        self.pass(purpose, &|| true)
+        let mode = if dry_run { SweepMode::DryRun } else { SweepMode::Asked };
+        self.pass(mode, &|| true)
     }
 
     /// States that so many bytes are needed: the next sweep makes room for them, once. Where the store
@@ -97,12 +97,12 @@ impl Engine {
     /// # Errors
     /// What the writer refuses.
     pub(crate) fn sweep_gently(&self, pause: &dyn Fn() -> bool) -> Result<SweepReport, Error> {
-        self.pass(SweepTrigger::Upkeep, pause)
+        self.pass(SweepMode::Upkeep, pause)
     }
 
-    fn pass(&self, purpose: SweepTrigger, pause: &dyn Fn() -> bool) -> Result<SweepReport, Error> {
+    fn pass(&self, mode: SweepMode, pause: &dyn Fn() -> bool) -> Result<SweepReport, Error> {
         let mut announced = self.inner.announced.lock();
-        pass::Pass::new(self, &mut announced, purpose, pause).run()
+        pass::Pass::new(self, &mut announced, mode, pause).run()
     }
 }
 
