@@ -134,10 +134,9 @@ fn select(
         check.is_none() && !leaves_out && is_words_only(query) && catalog.score_bounds.hold_at(at);
     let ranked = ranked_part(query);
     let by_score = query.order == Order::Score;
-    // What cannot reach the page is not even counted, unless a number is all that is asked for.
+    // What cannot reach the page is not even counted, unless there is no page: then a number is all that is asked for.
     let skips = !query.exact_total
         && room > 0
-        && !query.asks.count
         && by_score
         && query.read_point() == ReadPoint::Now
         && pass.all.is_none()
