@@ -69,7 +69,7 @@ pub use crate::read::hits::{Hit, Recall};
 pub use crate::read::reading::{CursorCache, KEPT as READINGS_KEPT, Reading, ReadingStart};
 pub use crate::recall::frames::Frames;
 pub use crate::recall::query::{
-    DEFAULT_FRAME, MAX_LIMIT, Moment, Order, Query, QueryVector, Snapshot, Span,
+    DEFAULT_FRAME, MAX_LIMIT, Moment, Order, Query, QueryVector, Snapshot, TimeRange,
 };
 pub use crate::recall::tally::{Asks, CountBy};
 

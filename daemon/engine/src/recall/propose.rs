@@ -374,9 +374,9 @@ impl Proposer for Times {
         f: &mut dyn FnMut(DocId, f64),
     ) {
         let query = resolved.query;
-        let Some(span) = query.time else { return };
+        let Some(range) = query.time else { return };
         let key = |bound: Bound<Timestamp>| bound.map(|at| (at.secs(), at.nanos()));
-        catalog.time.range(key(span.from), key(span.to), |id| f(id, 0.0));
+        catalog.time.range(key(range.from), key(range.to), |id| f(id, 0.0));
     }
 }
 

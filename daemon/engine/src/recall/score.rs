@@ -96,7 +96,7 @@ pub(crate) fn proximity(distance: f64, radius: Option<f64>) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recall::query::Span;
+    use crate::recall::query::TimeRange;
     use omir_core::space::Center;
     use std::ops::Bound;
 
@@ -122,7 +122,7 @@ mod tests {
         let whenever = Query { text, ..Query::default() };
         let weights = Weights::of(&whenever);
         assert!(weights.of_part(ScorePart::Recency) > weights.of_part(ScorePart::Importance));
-        let time = Some(Span { from: Bound::Unbounded, to: Bound::Unbounded });
+        let time = Some(TimeRange { from: Bound::Unbounded, to: Bound::Unbounded });
         let then = Query { time, ..whenever };
         assert_eq!(Weights::of(&then).of_part(ScorePart::Recency), 0.0);
     }
