@@ -11,7 +11,6 @@
 //! Rarity is that of the term in the store, as of words: what a robot sees each day tells little. So it is with the weight of a word of
 //! the question. `docs/recall.md`, "Measured", says what it brings.
 
-use std::cell::RefCell;
 use std::cmp::Reverse;
 
 use super::query::{QueryVector, QueryWord};
@@ -32,10 +31,6 @@ const MOST_RARITIES: usize = 512;
 /// store. What is in so many memories tells little anyway.
 const MOST_POSTINGS: usize = 4096;
 
-thread_local! {
-    static SCRATCH: RefCell<Scratch> = RefCell::new(Scratch::default());
-}
-
 /// Calls `f` once, ascending, with each version that has words akin to those of a question, and their agreement in (0, 1].
 pub(super) fn akin(catalog: &Catalog, wanted: &QueryVector, mut f: impl FnMut(DocId, f32)) {
     let words = catalog.vectors.words();
@@ -52,7 +47,7 @@ pub(super) fn akin(catalog: &Catalog, wanted: &QueryVector, mut f: impl FnMut(Do
         terms: affordable(&catalog.text, terms_of(&catalog.text, words, word, &mut near), most),
     };
     let asked: Vec<AkinTerms> = wanted.words.iter().zip(&weights).map(of_word).collect();
-    SCRATCH.with_borrow_mut(|scratch| catalog.text.akin(&asked, scratch, &mut f));
+    Scratch::with(|scratch| catalog.text.akin(&asked, scratch, &mut f));
 }
 
 /// The terms that say most and have no more than `most` postings together.

@@ -16,6 +16,7 @@
 //! Stop words of the store's language neither select nor score beside other words. If there are enough documents to tell,
 //! nor does a term that more than half of them have, beside a rarer one.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use super::TextIndex;
@@ -139,7 +140,7 @@ impl FromIterator<DocId> for Docs {
     }
 }
 
-/// Working memory of [`TextIndex::candidates`], about 24 KiB, to be kept between calls.
+/// Working memory of [`TextIndex::candidates`] and [`TextIndex::akin`], about 24 KiB, to be kept between calls.
 pub struct Scratch {
     pub(super) scores: Box<[f32]>,
     pub(super) found: [u64; WINDOW as usize / 64],
@@ -150,7 +151,16 @@ pub struct Scratch {
     pub(super) shares: Box<[f32]>,
 }
 
+thread_local! {
+    static OF_THREAD: RefCell<Scratch> = RefCell::new(Scratch::new());
+}
+
 impl Scratch {
+    /// Calls `f` with the working memory of this thread. `f` must not call this again.
+    pub fn with<T>(f: impl FnOnce(&mut Self) -> T) -> T {
+        OF_THREAD.with_borrow_mut(f)
+    }
+
     /// Fresh working memory.
     pub fn new() -> Self {
         let bits = [0; WINDOW as usize / 64];
@@ -170,12 +180,6 @@ impl Scratch {
         self.counts.fill(0);
         self.counted.fill(0);
         self.shares.fill(0.0);
-    }
-}
-
-impl Default for Scratch {
-    fn default() -> Self {
-        Self::new()
     }
 }
 
