@@ -10,7 +10,7 @@ use super::query::Query;
 use crate::index::catalog::{Catalog, PositionRow, ReadPoint, VersionReader};
 use crate::index::doc::{Doc, DocId};
 use crate::index::facts::position;
-use crate::index::space::FrameId;
+use crate::index::spatial::FrameId;
 
 /// The filters of a query, in the form that rows of the index are compared with.
 pub(super) struct Filter<'a> {

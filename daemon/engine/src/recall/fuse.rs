@@ -33,7 +33,7 @@ use crate::index::catalog::{Catalog, ReadPoint, VersionReader};
 use crate::index::doc::{Doc, DocId};
 use crate::index::key::RefKey;
 use crate::index::scores::{ScorePart, Scores};
-use crate::index::vectors::{Near, compare};
+use crate::index::vectors::{Similar, compare};
 use crate::recall::query::{Query, QueryVector};
 
 /// Agreement with the words from which they count in full.
@@ -60,7 +60,7 @@ const MOST_ROOMS: usize = 2;
 #[derive(Default)]
 struct Room {
     /// All that are near in meaning, ascending.
-    near: Vec<Near>,
+    near: Vec<Similar>,
     /// Those that match by words or by a relationship, and those that are near and have akin words; ascending.
     others: Vec<Candidate>,
 }
@@ -133,7 +133,7 @@ impl Candidate {
         }
     }
 
-    fn near((id, cosine): Near) -> Self {
+    fn near((id, cosine): Similar) -> Self {
         Self { cosine: cosine.max(0.0), is_accepted: true, ..Self::bare(id) }
     }
 
@@ -182,7 +182,7 @@ impl Candidates {
             room.give_back();
             return None;
         };
-        let max = |most: f64, (_, value): &Near| most.max(f64::from(*value));
+        let max = |most: f64, (_, value): &Similar| most.max(f64::from(*value));
         let c_max = room.near.iter().fold(0.0, max);
         let related = related(catalog, query, within.as_deref(), &mut passes);
         let (t_max, share) = gather(catalog, resolved, filter, related, &mut room);
@@ -314,7 +314,7 @@ impl Candidates {
 
 /// All candidates, ascending, each once.
 struct Merged<'a> {
-    near: &'a [Near],
+    near: &'a [Similar],
     others: &'a [Candidate],
 }
 
@@ -365,14 +365,14 @@ fn near(
     wanted: &QueryVector,
     within: Option<&[DocId]>,
     passes: &mut dyn FnMut(DocId) -> bool,
-    found: &mut Vec<Near>,
+    found: &mut Vec<Similar>,
 ) -> Option<bool> {
     let floor = query.min_cosine.unwrap_or(catalog.fusion().min_cosine) as f32;
     let spaces = catalog.vectors.spaces();
     let space = spaces.iter().find(|space| compare(space.model(), &wanted.model))?;
     // Only where a total that is too low will do.
     let signs_first = !query.exact_total && space.has_signs();
-    space.near(&wanted.vector, floor, within, signs_first, passes, found);
+    space.similar(&wanted.vector, floor, within, signs_first, passes, found);
     // Rows lie in order unless some were made later.
     if !found.is_sorted_by(|(a, _), (b, _)| a < b) {
         found.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)));

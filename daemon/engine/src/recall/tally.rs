@@ -11,7 +11,7 @@ use super::query::Query;
 use crate::index::catalog::Catalog;
 use crate::index::doc::{Doc, DocId};
 use crate::index::key::RefKey;
-use crate::index::space::FrameId;
+use crate::index::spatial::FrameId;
 use crate::index::text::Docs;
 
 const DAY_SECONDS: i64 = 86_400;

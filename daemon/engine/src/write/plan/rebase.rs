@@ -10,7 +10,7 @@ use crate::error::{Code, Error};
 use crate::index::catalog::Head;
 use crate::index::facts::{Facts, terms_of};
 use crate::index::key::RefKey;
-use crate::index::space::FrameId;
+use crate::index::spatial::FrameId;
 use crate::write::command::{Cause, Effect, Stored};
 use crate::write::rebase::{
     CAUSE, MAX_STEPS, Moved, Request, Step, moved, moved_back, moved_since, record_of, released,
