@@ -149,7 +149,7 @@ fn select(
         // The model was taken away since the question came in.
         return Matches::default();
     }
-    let weights = fused.as_ref().map_or(weights, |fused| fused.weights);
+    let weights = fused.as_ref().map_or(weights, Candidates::weights);
     let text_weight = ranked.map_or(0.0, |part| weights.of_part(part));
     let bound_weights = BoundWeights::of(|part| weights.of_part(part));
     let most_elsewhere = weights.of_part(ScorePart::Proximity) + ROUNDING;
@@ -240,7 +240,7 @@ fn select(
     let is_approximate = has_skipped
         || without_vector > 0
         || fused.as_ref().is_some_and(|fused| fused.is_approximate);
-    let weights = fused.map(|fused| fused.weights);
+    let weights = fused.map(|fused| fused.weights());
     Matches {
         page,
         total,

@@ -9,7 +9,7 @@ use crate::index::doc::{FileId, Location, Stamp};
 use crate::index::facts::{Facts, terms_of};
 use crate::index::vectors::{VectorSpace, Words};
 use crate::question::Question;
-use crate::recall::query::QueryWord;
+use crate::recall::query::{QueryVector, QueryWord};
 use crate::recall::ranking::Ranked;
 use crate::recall::search::{Matches, search};
 use crate::recall::texts::Verdicts;
