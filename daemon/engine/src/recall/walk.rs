@@ -126,7 +126,7 @@ impl Walk<'_> {
             }
             if self.filter.accepts(self.catalog, id).is_some() {
                 let rank = Rank::new(self.query.order, time, self.catalog.doc(id));
-                if best.has_room(&rank) {
+                if best.would_keep(&rank) {
                     best.offer(self.ranked(id, None));
                 }
             }

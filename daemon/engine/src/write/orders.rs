@@ -22,8 +22,8 @@ pub(crate) enum SealOrder {
     Look(Sender<()>),
     /// Try all that is waiting, once, and report the reason if anything is left.
     Report(Sender<Result<(), Error>>),
-    /// Make room on a disk that is full, without waiting until it is time to look.
-    MakeRoom,
+    /// Free space on a disk that is full, without waiting until it is time to look.
+    FreeUp,
     /// Compact, once everything before is sealed.
     Compact(CompactionScope, CompactionAnswer),
     /// Seal what is due, or all if there is no segment yet, once, and stop.

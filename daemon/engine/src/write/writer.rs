@@ -217,7 +217,7 @@ impl Writer {
         // Before anything is staged: what was in the way may be gone by now.
         self.make_ready(grows(&first.0));
         if !grows(&first.0) {
-            self.let_room_be_made();
+            self.wait_for_free_space();
         }
         let most = GROUP_BYTES.min(reserve::group(self.settings.segment_bytes));
         let catalog = self.catalog.clone();
@@ -228,12 +228,12 @@ impl Writer {
         let mut next = Some(first);
         while let Some((mut change, bytes, reply)) = next.take() {
             group.shrinks |= !grows(&change);
-            let planned = match self.no_room(&change) {
+            let planned = match self.quota_refusal(&change) {
                 Some(error) => Err(NoPlan::Refused(error)),
                 None => planner.plan(&mut change, now),
             };
             let planned = match planned {
-                Ok(plan) if grows(&change) => match self.no_room_for(&plan) {
+                Ok(plan) if grows(&change) => match self.space_refusal(&plan) {
                     // What is planned next would go by what is not written.
                     Some(error) => {
                         group.weight += bytes;
@@ -317,7 +317,7 @@ impl Writer {
             && self.log_fault() == Some(State::Full)
         {
             // Also where it is lent, and comes back: then room was made.
-            if self.shared.room.reserve().give_up() {
+            if self.shared.free_space.reserve().give_up() {
                 tracing::warn!("the reserve is given up, so that what is forgotten can be noted");
             }
             if self.log.is_sound || self.begin_log() {
@@ -526,7 +526,9 @@ impl Writer {
         if self.last_mark.elapsed() >= self.settings.mark_interval {
             self.note(Vec::new());
         }
-        if self.log.has_changes && self.shared.room.is_log_to_close.swap(false, Ordering::AcqRel) {
+        if self.log.has_changes
+            && self.shared.free_space.is_log_to_close.swap(false, Ordering::AcqRel)
+        {
             self.rotate();
         }
         if may_try && self.log.is_to_close {

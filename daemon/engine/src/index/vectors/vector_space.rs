@@ -104,7 +104,7 @@ impl VectorSpace {
         }
         let words = self.bit_words();
         if self.rows.is_multiple_of(BLOCK_ROWS) {
-            // Its whole room at once, so that it is no larger than it must be.
+            // All its memory at once, so that it is no larger than it must be.
             self.blocks.push(Block {
                 docs: Vec::with_capacity(BLOCK_ROWS),
                 scales: Vec::with_capacity(BLOCK_ROWS),
@@ -230,8 +230,8 @@ impl VectorSpace {
                 block.docs.iter().zip(block.bits.chunks_exact(words)).enumerate()
             {
                 let distance = Bits::distance(&signs, bits);
-                let is_room = best.len() < BEST_BY_SIGNS;
-                if !is_room && best.peek().is_some_and(|(worst, ..)| distance >= *worst) {
+                let is_full = best.len() >= BEST_BY_SIGNS;
+                if is_full && best.peek().is_some_and(|(worst, ..)| distance >= *worst) {
                     continue;
                 }
                 if within.is_none_or(|docs| docs.binary_search(doc).is_ok()) && passes(*doc) {
