@@ -237,7 +237,7 @@ fn stored_value(stored: &Stored) -> Value {
 /// (`UNAUTHORIZED`, `BUSY`, a stop), on the thread that submits it, before that returns. So it takes no lock that
 /// the submitter holds. It does not block, for all other answers wait behind it. It is dropped without a call where
 /// the engine breaks before it answers: whether the change was made is not known then.
-pub type Reply = Box<dyn FnOnce(Result<Receipt, Error>) + Send>;
+pub(crate) type Reply = Box<dyn FnOnce(Result<Receipt, Error>) + Send>;
 
 /// Something that happened to a resource, announced after it was committed.
 #[derive(Debug, Clone, PartialEq)]
