@@ -73,7 +73,7 @@ pub use crate::recall::query::{
 };
 pub use crate::recall::tally::{Asks, CountBy};
 
-// Work that nobody asked for.
+// Work that the daemon does by itself.
 pub use crate::upkeep::sweep::SweepReport;
 pub use crate::write::orders::{Compaction, CompactionScope, Task};
 

@@ -99,7 +99,7 @@ impl Shared {
         }
     }
 
-    /// The settings as of now. Whoever needs two of the settings to agree takes them from one call.
+    /// The settings as of now. A caller that needs two of the settings to agree takes them from one call.
     pub(crate) fn settings(&self) -> Arc<Settings> {
         self.settings.read().clone()
     }
@@ -134,7 +134,7 @@ impl Shared {
         QuotaUsage { bytes, max_bytes: self.settings().flash.max_bytes }
     }
 
-    /// Returns true if the disk is so full that room is worth more than wear. Asked by who lends the reserve, so that nobody
+    /// Returns true if the disk is so full that room is worth more than wear. Asked by the thread that lends the reserve, so that no other
     /// works with it just now; the writer has it for a moment only.
     pub(crate) fn is_full(&self) -> bool {
         let is_full =

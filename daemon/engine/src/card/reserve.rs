@@ -129,7 +129,7 @@ impl Reserve {
 }
 
 /// Does `work`, which leaves more room than it found. If the disk is too full for it, does it once more with the
-/// reserve given up, which nobody makes again meanwhile.
+/// reserve given up, which no other thread makes again meanwhile.
 ///
 /// # Errors
 /// As `work`.

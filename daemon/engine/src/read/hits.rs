@@ -53,7 +53,7 @@ pub struct Recall {
     pub total: u64,
     /// Number of matches that are no hits, since they have too little of the words. They are among `total`.
     pub hidden: u64,
-    /// Words that nobody ever said, and what each was taken for.
+    /// Words that no memory has, and what each was taken for.
     pub corrected: Vec<Correction>,
     /// Answers about all matches, as a reply has them.
     pub more: Vec<(&'static str, Value)>,

@@ -27,7 +27,7 @@ pub struct Asks {
     pub distinct: bool,
     /// As hits the last match of each entity that no match mentions from this time on.
     pub unseen_since: Option<Timestamp>,
-    /// How often somebody was there: matches further apart than so many microseconds are of two visits.
+    /// Number of visits: matches further apart than so many microseconds are of two visits.
     pub visits: Option<i64>,
     /// The places of each entity that is asked for, one after the other.
     pub history: bool,

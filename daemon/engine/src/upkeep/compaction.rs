@@ -1,4 +1,4 @@
-//! Compaction on the sealing thread: when there is nothing to seal and nobody waits for the writer,
+//! Compaction on the sealing thread: when there is nothing to seal and no caller waits for the writer,
 //! or because someone asks for it.
 //!
 //! Which segments are due is decided in [`policy`]; how a run becomes one segment is
@@ -96,7 +96,7 @@ impl Compactor {
         micros(self.history)
     }
 
-    /// Frees space, by one run of segments or by having logs sealed. Nobody need be idle for that. Tells whether there
+    /// Frees space, by one run of segments or by having logs sealed. It does not wait for idle time. Tells whether there
     /// may be more to make.
     pub(crate) fn free_up(&mut self, sealer: &mut Sealer, shared: &Shared) -> bool {
         if shared.is_full() {

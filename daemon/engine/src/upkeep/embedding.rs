@@ -89,7 +89,7 @@ pub(crate) fn embed_in_background(
 
 impl Embedding {
     fn run(mut self) {
-        // Until they are read or made, whoever asks is told that they are missing.
+        // Until they are read or made, callers are told that they are missing.
         self.shared.vectors.pending.store(self.left(), Ordering::Relaxed);
         self.load();
         self.shared.vectors.is_loaded.store(true, Ordering::Release);

@@ -11,7 +11,7 @@
 //!   byte it frees.
 //! - What someone has had forgotten is gone from the card after a bounded time, however little else is
 //!   dead. It waits only for a day whose budget is not used up; what it writes beyond that is owed. What
-//!   a rule let go of is only dead: nobody minds that it is there.
+//!   a rule let go of is only dead: it does no harm where it is.
 //! - Where the store takes more of the card than it may, a tenth is enough.
 //! - On a disk that is full, room is worth more than wear: whatever frees a block in `WORTH` is rewritten, what frees
 //!   most for what it writes first, of what fits into the room there is. Where not even the reserve can be kept, each

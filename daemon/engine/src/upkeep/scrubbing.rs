@@ -1,6 +1,6 @@
 //! Reads each segment through once in `store.scrub_days`, while nothing else is to do, and repairs what has rotted.
 //!
-//! Flash loses bits also where nobody reads, and a sidecar mends only what is found before more of it is lost. So all
+//! Flash loses bits also where nothing is read, and a sidecar mends only what is found before more of it is lost. So all
 //! is read in rounds: each segment is due when as much of the round has gone by as lies before it, so that the reading is
 //! spread evenly. How far the round is stands in the [`Mark`](omird_store::Mark): a robot that runs an hour a day
 //! comes round as well. What a reader stumbles over comes first.
@@ -98,7 +98,7 @@ impl Scrubber {
         read.collect()
     }
 
-    /// Reads one segment through, if one is due and nobody waits for the writer. Tells whether there may be more.
+    /// Reads one segment through, if one is due and no caller waits for the writer. Tells whether there may be more.
     pub(crate) fn idle(&mut self, sealer: &mut Sealer, shared: &Shared) -> bool {
         let is_busy = !shared.queue.is_idle();
         if !self.is_allowed || is_busy || shared.is_stopping.load(Ordering::Acquire) {

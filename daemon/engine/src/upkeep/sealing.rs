@@ -84,7 +84,7 @@ fn set_unsound(waiting: &mut VecDeque<Closed>, log: u64, shared: &Shared) {
     }
 }
 
-/// Writes logs that wait again if somebody deleted them. One that nobody holds open any more is lost.
+/// Writes logs that wait again if they were deleted. One that no reader holds open any more is lost.
 fn keep_logs(sealer: &Sealer, waiting: &mut VecDeque<Closed>, shared: &Shared) {
     if !shared.faults.may_seal() {
         return;
@@ -175,7 +175,7 @@ impl Sealing {
                 Err(RecvTimeoutError::Disconnected) => break,
             }
             if self.shared.broken.refusal().is_some() {
-                // Nobody knows what the writer left half done in what logs are judged by.
+                // It is unknown what the writer left half done in what logs are judged by.
                 break;
             }
             keep_logs(&self.sealer, &mut self.waiting, &self.shared);

@@ -5,7 +5,7 @@
 //! near-duplicate observations become one record, what stopped being valid long ago is forgotten,
 //! and where there is no room what is needed least. The catalog is held for one slice only, and
 //! between two there is a pause in which recalls have the machine to themselves. What a pass finds to
-//! do goes through the writer, when nobody else waits for it.
+//! do goes through the writer, when no caller waits for it.
 //!
 //! No pass is needed for a right answer: tiers follow from the time they are asked for
 //! ([`crate::index::fading`]). So a sweep that is cut loses nothing; the next one looks again.
@@ -72,7 +72,7 @@ impl Engine {
         if !dry_run {
             self.check_writable()?;
         }
-        // Whoever asks need not wait until the one under way finds the idle time for its whole pass.
+        // The caller need not wait until the one under way finds the idle time for its whole pass.
         // One at a time: each has a thread that others want to recall with.
         let Some(_sweeping) = Sweeping::take(&self.inner.shared.sweep.is_asked) else {
             let message = "another sweep is under way; try again in a moment";

@@ -40,7 +40,7 @@ pub(crate) struct Closed {
 }
 
 /// Age of a log. One that was begun long after `now` was so while a wrong clock counted
-/// as right: nobody knows how old it is, so it does not wait for that time to come.
+/// as right: its age is unknown, so it does not wait for that time to come.
 pub(crate) fn age(began: Timestamp, now: Timestamp) -> Duration {
     match now.micros_since(began) {
         ahead if ahead < -AMISS => Duration::MAX,

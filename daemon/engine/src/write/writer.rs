@@ -196,7 +196,7 @@ impl Writer {
                 Ok(Message::Compact { scope, answer }) => self.compact(scope, answer),
                 Ok(Message::Task(order)) => self.run_task(order),
                 Ok(Message::Probe(alive)) => {
-                    // Whoever asked may not wait any more.
+                    // The caller may not wait any more.
                     let _ = alive.send(());
                 }
                 Err(RecvTimeoutError::Disconnected) => break,
@@ -354,7 +354,7 @@ impl Writer {
         let _ = self.publisher.send(delivery);
     }
 
-    /// Moves the catalog to what was written. All of a transaction becomes visible at once; whoever reads waits for
+    /// Moves the catalog to what was written. All of a transaction becomes visible at once; readers wait for
     /// one [`HOLD`] at most, and for the moment in which a transaction enters.
     fn apply(
         &mut self,
@@ -444,7 +444,7 @@ impl Writer {
         .collect()
     }
 
-    /// Brings one transaction into the catalog: step by step where nobody sees it, then all of it at once. What it
+    /// Brings one transaction into the catalog: step by step where no reader sees it, then all of it at once. What it
     /// gives is not needed any more, and is large: it is to be dropped when the catalog is not held.
     fn enter(
         &mut self,
@@ -579,7 +579,7 @@ impl Writer {
     fn stop(mut self) {
         self.keep_time();
         self.take_touches();
-        // A store that has no segment yet leaves one, so that whoever takes the card out finds a file that
+        // A store that has no segment yet leaves one, so that an operator who takes the card out finds a file that
         // any CBOR reader opens. After that the log stays a log: what is durable need not be written a
         // second time for every stop.
         let is_first = self.shared.sealed.segments.load(Ordering::Relaxed) == 0;

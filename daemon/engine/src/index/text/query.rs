@@ -31,7 +31,7 @@ pub(super) const B: f64 = 0.4;
 /// also has a rarer one: "the", in any language, without a list of such words.
 pub(super) const COMMON_FROM: u32 = 32;
 
-/// Words that nobody ever said and that are looked up as typing errors, of one question. Further ones are what they are: no words of
+/// Words that no memory has and that are looked up as typing errors, of one question. Further ones are what they are: no words of
 /// the store.
 pub(super) const MOST_CORRECTED: usize = 16;
 
@@ -184,8 +184,8 @@ impl Scratch {
 }
 
 impl TextIndex {
-    /// Prepares a query. Costs one look-up for each word, and a few hundred for each of the first [`MOST_CORRECTED`] that nobody ever
-    /// said, or a look at all terms if they are not ASCII; such a look for each beginning of a word. [`Question::parse`] bounds both.
+    /// Prepares a query. Costs one look-up for each word, and a few hundred for each of the first [`MOST_CORRECTED`] that no memory
+    /// has, or a look at all terms if they are not ASCII; such a look for each beginning of a word. [`Question::parse`] bounds both.
     pub fn query(&self, question: &Question) -> TextQuery {
         let language = self.language();
         // Forms and how many live documents have them, by spelling. What ends in a sign is a beginning.
@@ -218,7 +218,7 @@ impl TextIndex {
             add(format!("{prefix}*"), self.beginning_with(prefix));
         }
         corrected.dedup();
-        // Whoever writes a beginning means it.
+        // A client that writes a beginning means it.
         let is_common = |name: &str, df: u32| df > self.live_docs / 2 && !name.ends_with('*');
         let is_rarer =
             |(name, (_, df)): (&String, &(Vec<u32>, u32))| *df > 0 && !is_common(name, *df);

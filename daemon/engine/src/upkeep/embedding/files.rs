@@ -283,7 +283,7 @@ impl Embedding {
         for number in numbers {
             let bytes = match disk::read(&*self.disk, &path(number)) {
                 Ok(bytes) => bytes,
-                // Somebody removed it.
+                // It was removed.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
                 Err(error) => return Err(error),
             };

@@ -33,7 +33,7 @@ pub(super) struct Pass<'a> {
     engine: &'a Engine,
     announced: &'a mut Announced,
     dry_run: bool,
-    /// True if what has time is left for later: nobody asks.
+    /// True if what has time is left for later: no caller waits.
     is_upkeep: bool,
     /// True if it may write what can wait.
     may_write: bool,

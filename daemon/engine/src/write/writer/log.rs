@@ -31,7 +31,7 @@ const WHEN_SHORT: Duration = Duration::from_secs(3600);
 /// But no longer than this.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
-/// Interval between looks for the log's name while nobody writes.
+/// Interval between looks for the log's name while no change comes in.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// So much is free beside the reserve where anything new is taken in: the next block of the log and of its
@@ -193,7 +193,7 @@ impl Writer {
         }
     }
 
-    /// Looks whether the log is still found under its name, and writes it again if somebody deleted it: an open file
+    /// Looks whether the log is still found under its name, and writes it again if it was deleted: an open file
     /// takes everything without one, and all of it would be lost at the next start.
     ///
     /// # Errors
@@ -211,7 +211,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Looks after the log's name while nobody writes.
+    /// Looks after the log's name while no change comes in.
     pub(super) fn look_after_log_name(&mut self) {
         let is_here = self.disk.mount_generation().ok() == Some(self.log.mount_generation);
         if !is_here || self.log.last_look.elapsed() < LOOK {
@@ -316,7 +316,7 @@ impl Writer {
         }
     }
 
-    /// Tries whether the disk works again, with nobody asking.
+    /// Tries whether the disk works again, without a change to write.
     pub(super) fn try_again(&mut self) {
         self.make_ready(true);
         if self.log.is_sound && self.log_fault().is_some() {
