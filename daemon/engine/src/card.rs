@@ -2,10 +2,10 @@
 
 pub(crate) mod budget;
 pub(crate) mod faults;
+pub(crate) mod free_space;
 pub(crate) mod health;
 pub(crate) mod integrity;
 pub(crate) mod odometer;
 pub(crate) mod quota;
 pub(crate) mod reserve;
-pub(crate) mod room;
 pub(crate) mod wear;

@@ -1,7 +1,7 @@
 //! Handling of a panic, which always is a bug of omird.
 //!
 //! The engine's threads work for everybody, so each listener is called by itself, and a panic
-//! there costs only itself. A thread that ends by a panic of its own cannot be started again: nobody knows
+//! there costs only itself. A thread that ends by a panic of its own cannot be started again: it is not known
 //! what it was half through. Without the writer or the publisher the engine is broken, takes nothing more, and says
 //! so; what was acknowledged is durable, and a new start serves it. Without the sealer it goes on: what is stored and
 //! what is new is served from logs, and a new start would most likely meet the same log again.

@@ -47,8 +47,8 @@ pub struct Engine {
 pub(crate) struct Inner {
     pub(crate) catalog: Arc<RwLock<Catalog>>,
     pub(crate) shared: Arc<Shared>,
-    /// Gone once the engine is told to stop. The writer takes what was sent before, and ends when nobody
-    /// can send any more: so each message is answered.
+    /// Gone once the engine is told to stop. The writer takes what was sent before, and ends when no sender
+    /// is left: so each message is answered.
     pub(crate) queue: Mutex<Option<Sender<Message>>>,
     pub(crate) random: Box<dyn Fn() -> u128 + Send + Sync>,
     pub(crate) disk: Arc<dyn Disk>,
@@ -70,9 +70,9 @@ pub(crate) struct Inner {
     pub(crate) public_key: String,
     pub(crate) imports: ImportPermits,
     pub(crate) events: Events,
-    /// Held by whoever prepares a backup.
+    /// Held by the thread that prepares a backup.
     pub(crate) backing_up: Mutex<()>,
-    /// Held by whoever makes a proof, which takes the memory of a segment.
+    /// Held by the thread that makes a proof, which takes the memory of a segment.
     pub(crate) proving: Mutex<()>,
     pub(crate) announced: Mutex<Announced>,
     /// Wakes the sweeping thread, and ends it when it is dropped.

@@ -14,7 +14,7 @@ pub(crate) mod key {
 }
 pub(crate) mod producers;
 pub(crate) mod scores;
-pub(crate) mod space;
+pub(crate) mod spatial;
 pub(crate) mod text;
 pub(crate) mod time;
 pub(crate) mod vectors;

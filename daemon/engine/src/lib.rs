@@ -53,7 +53,7 @@ pub use crate::ingest::import_rule::{Merged, Precedence};
 pub use crate::ingest::importing::{ImportPermit, NotAdmitted};
 pub use crate::ingest::precondition::Precondition;
 pub use crate::ingest::request::{Encoding, Prepared, decode};
-pub use crate::write::command::{Change, Effect, Event, Receipt, Reply, Stored};
+pub use crate::write::command::{Change, Effect, Event, Receipt, Stored};
 pub use crate::write::events::{EventQueue, Events, Listening};
 pub use crate::write::rebase::{CAUSE as REBASE_CAUSE, Rebase, Step as RebaseStep};
 
@@ -61,7 +61,7 @@ pub use crate::write::rebase::{CAUSE as REBASE_CAUSE, Rebase, Step as RebaseStep
 pub use crate::index::scores::ScorePart;
 pub use crate::index::text::Correction;
 pub use crate::index::vectors::{Fusion, keep_scans_on_this_thread};
-pub use crate::question::{Question, TooLong};
+pub use crate::question::Question;
 pub use crate::read::backup::MAX_PIECE;
 pub use crate::read::export::{Cursor, Export, LeftOut, Selection, decode_stored};
 pub use crate::read::get::{Lookup, Unread};
@@ -69,11 +69,11 @@ pub use crate::read::hits::{Hit, Recall};
 pub use crate::read::reading::{CursorCache, KEPT as READINGS_KEPT, Reading, ReadingStart};
 pub use crate::recall::frames::Frames;
 pub use crate::recall::query::{
-    DEFAULT_FRAME, MAX_LIMIT, Moment, Order, Query, QueryVector, Snapshot, Span,
+    DEFAULT_FRAME, MAX_LIMIT, Moment, Order, Query, QueryVector, Snapshot, TimeRange,
 };
 pub use crate::recall::tally::{Asks, CountBy};
 
-// Work that nobody asked for.
+// Work that the daemon does by itself.
 pub use crate::upkeep::sweep::SweepReport;
 pub use crate::write::orders::{Compaction, CompactionScope, Task};
 

@@ -33,7 +33,7 @@ pub struct Question {
     phrases: Vec<Phrase>,
     /// What must not occur.
     excluded: Excluded,
-    /// True if a word that nobody ever said may be read as one that differs by a typing error.
+    /// True if a word that no memory has may be read as one that differs by a typing error.
     is_typed: bool,
 }
 

@@ -19,12 +19,12 @@ use self::queue::QueueCounts;
 use self::sealed::Sealed;
 use self::sweep_state::SweepState;
 use crate::card::faults::Faults;
+use crate::card::free_space::FreeSpace;
 use crate::card::health::{Part, State};
 use crate::card::integrity::Integrity;
 use crate::card::odometer::Odometer;
 use crate::card::quota::QuotaUsage;
 use crate::card::reserve::Reserve;
-use crate::card::room::Room;
 use crate::contained::Broken;
 use crate::disk::Usage;
 use crate::index::vectors::Vectors;
@@ -50,8 +50,8 @@ pub(crate) struct Shared {
     pub(crate) integrity: Integrity,
     /// Bytes written to the card.
     pub(crate) odometer: Odometer,
-    /// Room on a full disk.
-    pub(crate) room: Room,
+    /// Free space on a full disk.
+    pub(crate) free_space: FreeSpace,
     /// Logs and segments.
     pub(crate) sealed: Sealed,
     /// State of the sweep.
@@ -87,7 +87,7 @@ impl Shared {
             faults: Faults::new(time.clone()),
             integrity: Integrity::after(repaired),
             odometer: Odometer::new(time.clone(), usage, mark, per_day),
-            room: Room::new(reserve),
+            free_space: FreeSpace::new(reserve),
             sealed: Sealed::new(mark.scrub),
             sweep: SweepState::after(mark.swept),
             deletion_causes: DeletionCauses::default(),
@@ -99,7 +99,7 @@ impl Shared {
         }
     }
 
-    /// The settings as of now. Whoever needs two of the settings to agree takes them from one call.
+    /// The settings as of now. A caller that needs two of the settings to agree takes them from one call.
     pub(crate) fn settings(&self) -> Arc<Settings> {
         self.settings.read().clone()
     }
@@ -134,11 +134,11 @@ impl Shared {
         QuotaUsage { bytes, max_bytes: self.settings().flash.max_bytes }
     }
 
-    /// Returns true if the disk is so full that room is worth more than wear. Asked by who lends the reserve, so that nobody
+    /// Returns true if the disk is so full that room is worth more than wear. Asked by the thread that lends the reserve, so that no other
     /// works with it just now; the writer has it for a moment only.
     pub(crate) fn is_full(&self) -> bool {
         let is_full =
             |part| self.faults.health().of(part).is_some_and(|fault| fault.state == State::Full);
-        is_full(Part::Log) || is_full(Part::Seal) || self.room.reserve().lacks()
+        is_full(Part::Log) || is_full(Part::Seal) || self.free_space.reserve().lacks()
     }
 }

@@ -136,7 +136,7 @@ impl Clock for TestClock {
     }
 }
 
-/// What an engine's threads do at their times, done by hand, and what nobody but a test or a measurement looks at.
+/// What an engine's threads do at their times, done by hand, and what only tests and measurements look at.
 pub trait ByHand {
     /// Returns the damage that the last start found.
     fn damage(&self) -> &[Damage];

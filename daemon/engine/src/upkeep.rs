@@ -1,4 +1,4 @@
-//! Writes that nobody asked for: sealing, compaction, scrubbing and the sweep.
+//! Writes that the daemon makes by itself: sealing, compaction, scrubbing and the sweep.
 
 pub(crate) mod compaction;
 pub(crate) mod embedding;

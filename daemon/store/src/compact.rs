@@ -41,7 +41,7 @@ use crate::rewrite::{Retention, Rewrite};
 use crate::sealer::{SealError, SealedSegment, Sealer};
 use crate::signature::{self, Seal};
 use crate::version::FileId;
-use crate::{disk, healing, seal, segment, wal};
+use crate::{disk, seal, segment, segment_repair, wal};
 
 /// The result of a compaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -288,11 +288,11 @@ impl<I: Index> Sealer<I> {
             return Ok((bytes, seal));
         }
         // Nothing need be written back: this is about to be replaced.
-        let restored = healing::restored(&*self.disk, number)
-            .filter(|restored| seal.contents.sha256 == digest::digest(restored));
-        let restored =
-            restored.ok_or_else(|| unsound(signature::SealFault::DigestDiffers.to_string()))?;
-        Ok((restored, seal))
+        let mended = segment_repair::mended(&*self.disk, number)
+            .filter(|mended| seal.contents.sha256 == digest::digest(mended));
+        let mended =
+            mended.ok_or_else(|| unsound(signature::SealFault::DigestDiffers.to_string()))?;
+        Ok((mended, seal))
     }
 
     /// Removes what a compaction replaced. Durable on return.

@@ -1,4 +1,4 @@
-//! The open files that versions lie in, who restores what the card has lost of them, and who finds what was moved.
+//! The open files that versions lie in, who mends what the card has lost of them, and who finds what was moved.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,9 +15,9 @@ pub struct SeqRange {
     pub last_seq: u64,
 }
 
-/// Restores what the card has lost of a file, in memory.
+/// Mends what the card has lost of a file, in memory.
 pub trait Mend: Send + Sync {
-    /// The file's bytes with all restored that can be; `None` if nothing can. What is still damaged does not pass
+    /// The file's bytes with all mended that can be; `None` if nothing can. What is still damaged does not pass
     /// its checksum.
     fn mended(&self, file: FileId) -> Option<Arc<[u8]>>;
 }
@@ -34,7 +34,7 @@ pub trait Locate: Send + Sync {
 pub struct Files {
     files: HashMap<FileId, Arc<dyn DiskFile>>,
     spans: HashMap<FileId, SeqRange>,
-    /// Restores what cannot be read.
+    /// Mends what cannot be read.
     mender: Option<Arc<dyn Mend>>,
     /// Finds what was moved under a reader.
     locator: Option<Arc<dyn Locate>>,
@@ -52,7 +52,7 @@ impl Files {
         self.spans.insert(id, span);
     }
 
-    /// Names who restores what cannot be read. Nothing is restored without it.
+    /// Names the mender of what cannot be read. Nothing is mended without it.
     pub fn mended_by(&mut self, mender: Arc<dyn Mend>) {
         self.mender = Some(mender);
     }

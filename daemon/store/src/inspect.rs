@@ -32,9 +32,9 @@ mod check;
 mod estimate;
 mod finding;
 mod history;
+mod mended;
 mod prove;
 mod repair;
-mod restored;
 mod scan;
 
 use std::collections::HashMap;
@@ -153,8 +153,8 @@ pub struct Store {
     /// Nothing can have been recorded later, unless it says so itself and is whole.
     now: Timestamp,
     remark: Option<String>,
-    /// Files that are damaged, as their second copies restore them.
-    restored: Mutex<HashMap<String, Arc<[u8]>>>,
+    /// Files that are damaged, as their second copies mend them.
+    mended: Mutex<HashMap<String, Arc<[u8]>>>,
     _lock: Option<Lock>,
 }
 
@@ -183,7 +183,7 @@ impl Store {
             is_folder: true,
             now,
             remark,
-            restored: Mutex::default(),
+            mended: Mutex::default(),
             _lock: lock,
         };
         for dir in [segment::DIR, wal::DIR] {
@@ -225,7 +225,7 @@ impl Store {
             is_folder: false,
             now,
             remark: None,
-            restored: Mutex::default(),
+            mended: Mutex::default(),
             _lock: None,
         })
     }

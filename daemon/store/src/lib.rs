@@ -28,7 +28,6 @@ mod derived;
 mod device_key;
 mod digest;
 mod files;
-mod healing;
 mod index;
 mod index_extractor;
 mod locate;
@@ -48,6 +47,7 @@ mod scrub;
 mod seal;
 mod sealer;
 mod segment;
+mod segment_repair;
 mod sidecar;
 mod signature;
 mod stamps;
@@ -74,9 +74,8 @@ pub use crate::sealer::{SealError, SealedSegment, Sealer};
 pub use crate::transaction::{Op, RecordedOrigin, Touch, Transaction};
 pub use crate::witness::{Fact, FactKind};
 
-// What is read: versions, and what restores them.
+// What is read: versions, and what mends them.
 pub use crate::files::Files;
-pub use crate::healing::Healed;
 pub use crate::manifest::is_manifest;
 pub use crate::mending::Mender;
 pub use crate::names::MEMORY_DIRS;
@@ -84,6 +83,7 @@ pub use crate::prove::{ProveError, prove};
 pub use crate::read::{Handle, ReadError};
 pub use crate::ref_key::{KeyPrefix, RefKey};
 pub use crate::segment::decode_resource;
+pub use crate::segment_repair::Scrubbed;
 pub use crate::stamps::Stamps;
 pub use crate::version::{DocId, FileId, Location, Stamp};
 

@@ -1,5 +1,5 @@
 //! Readers and rot: a version that does not pass its checksum is read once more from its file as the
-//! sidecar of the segment restores it, or as the checksums of the log do. Nothing is written by a reader: which
+//! sidecar of the segment mends it, or as the checksums of the log do. Nothing is written by a reader: which
 //! segments want that is told to the thread that seals, which alone writes and removes them.
 //!
 //! Invariant 10 of ARCHITECTURE.md.
@@ -12,13 +12,13 @@ use parking_lot::{Mutex, MutexGuard};
 use crate::disk::{self, Disk};
 use crate::files::Mend;
 use crate::version::FileId;
-use crate::{healing, wal};
+use crate::{segment_repair, wal};
 
-/// Restores files in memory, and keeps in mind which.
+/// Mends files in memory, and keeps in mind which.
 pub struct Mender {
     disk: Arc<dyn Disk>,
     damaged: Mutex<DamagedSegments>,
-    /// The file restored last, for further reads of it. Held while a file is restored: one at a time bounds the
+    /// The file mended last, for further reads of it. Held while a file is mended: one at a time bounds the
     /// memory that takes.
     last: Mutex<Option<(FileId, Arc<[u8]>)>>,
 }
@@ -72,7 +72,7 @@ impl Mender {
         self.damaged.lock()
     }
 
-    fn restored(&self, file: FileId) -> Option<Vec<u8>> {
+    fn mend(&self, file: FileId) -> Option<Vec<u8>> {
         match file {
             FileId::Segment(number) => {
                 let number = u64::from(number);
@@ -81,7 +81,7 @@ impl Mender {
                     damaged.waiting.insert(number);
                 }
                 drop(damaged);
-                healing::restored(&*self.disk, number)
+                segment_repair::mended(&*self.disk, number)
             }
             FileId::Log(number) => {
                 let number = u64::from(number);
@@ -102,7 +102,7 @@ impl Mend for Mender {
         if let Some((_, bytes)) = last.as_ref().filter(is_kept) {
             return Some(bytes.clone());
         }
-        let bytes: Arc<[u8]> = self.restored(file)?.into();
+        let bytes: Arc<[u8]> = self.mend(file)?.into();
         *last = Some((file, bytes.clone()));
         Some(bytes)
     }

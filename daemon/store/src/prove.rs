@@ -1,6 +1,6 @@
 //! Proofs of sealed resources ([`omir_core::proof`]): the entry, its path to the root of its segment, and the seal.
 //!
-//! The segment is read once and hashed entry by entry. What the card has lost of it is restored in memory, as for any
+//! The segment is read once and hashed entry by entry. What the card has lost of it is mended in memory, as for any
 //! reader; a proof is made of the very bytes that were signed, or not at all.
 
 use std::fmt;
@@ -13,7 +13,7 @@ use omir_core::seal::{Seal, SealFault};
 
 use crate::disk::{self, Disk};
 use crate::locate::{self, BadSegment};
-use crate::{digest, healing, seal, segment};
+use crate::{digest, seal, segment, segment_repair};
 
 /// Why no proof can be made of something that is stored.
 #[derive(Debug)]
@@ -25,7 +25,7 @@ pub enum ProveError {
     Seal(SealFault),
     /// The seal is of an older release, and signs no root over the entries.
     NoRoot,
-    /// The segment is not what was signed, and cannot be restored.
+    /// The segment is not what was signed, and cannot be mended.
     Damaged,
     /// The segment cannot be taken apart.
     Segment(BadSegment),
@@ -81,7 +81,7 @@ fn signed_bytes(disk: &dyn Disk, number: u64, seal: &Seal) -> Result<Vec<u8>, Pr
         }
         read => read.ok().filter(is_signed),
     };
-    let bytes = read.or_else(|| healing::restored(disk, number).filter(is_signed));
+    let bytes = read.or_else(|| segment_repair::mended(disk, number).filter(is_signed));
     bytes.ok_or(ProveError::Damaged)
 }
 

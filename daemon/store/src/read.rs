@@ -103,7 +103,7 @@ impl Handle {
     }
 
     /// The bytes: one CBOR item, checked against the CRC they were written with. What the card has lost of them
-    /// is restored where that is possible.
+    /// is mended where that is possible.
     ///
     /// Sealing and compaction drop a file when all that is live lies elsewhere. Its open handle still reads it,
     /// unless the card was out meanwhile.
@@ -120,7 +120,7 @@ impl Handle {
         (location != self.location).then(|| Self { location, file: Some(file), ..self.clone() })
     }
 
-    /// The bytes from this file, as it is or as it can be restored.
+    /// The bytes from this file, as it is or as it can be mended.
     fn bytes_here(&self) -> Result<Vec<u8>, ReadError> {
         self.stored().or_else(|fault| match &fault {
             ReadError::Disk { error, .. } if !disk::is_loss(error) => Err(fault),
@@ -151,7 +151,7 @@ impl Handle {
         Some(bytes)
     }
 
-    /// The bytes from the file as it can be restored.
+    /// The bytes from the file as it can be mended.
     fn mended(&self) -> Option<Vec<u8>> {
         let Location { file, offset, len, crc } = self.location;
         let mended = self.mender.as_ref()?.mended(file)?;

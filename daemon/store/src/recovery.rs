@@ -41,7 +41,7 @@ use crate::signature::Seal;
 use crate::stamps::Stamps;
 use crate::version::FileId;
 use crate::witness::{self, Fact};
-use crate::{device_key, healing, seal, segment, wal};
+use crate::{device_key, seal, segment, segment_repair, wal};
 
 /// Something acknowledged that the disk no longer gives back.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -373,7 +373,7 @@ fn read(disk: &dyn Disk, path: &str) -> io::Result<io::Result<Vec<u8>>> {
     }
 }
 
-/// Reads a segment as [`read`] does; what is not as it was signed, or is lost in part, is restored by its
+/// Reads a segment as [`read`] does; what is not as it was signed, or is lost in part, is repaired by its
 /// sidecar if that is possible, which the second value tells.
 fn read_segment(
     disk: &dyn Disk,
@@ -388,10 +388,10 @@ fn read_segment(
     if is_as_signed {
         return Ok(read.map(|bytes| (bytes, false)));
     }
-    Ok(match healing::heal(disk, number, seal) {
-        Some(healed) => {
-            let is_repaired = read.map_or(true, |bytes| bytes != healed);
-            Ok((healed, is_repaired))
+    Ok(match segment_repair::repair(disk, number, seal) {
+        Some(repaired) => {
+            let is_repaired = read.map_or(true, |bytes| bytes != repaired);
+            Ok((repaired, is_repaired))
         }
         None => read.map(|bytes| (bytes, false)),
     })
@@ -425,5 +425,5 @@ fn read_seal(disk: &dyn Disk, number: u64) -> io::Result<Option<Seal>> {
 
 /// Returns true if the sidecar of a segment says that this is its digest.
 fn is_vouched_for(disk: &dyn Disk, number: u64, digest: &Digest) -> bool {
-    healing::read_sidecar(disk, number).is_some_and(|sidecar| sidecar.sha256 == *digest)
+    segment_repair::read_sidecar(disk, number).is_some_and(|sidecar| sidecar.sha256 == *digest)
 }

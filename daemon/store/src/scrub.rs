@@ -7,30 +7,30 @@ use std::io;
 use crate::digest::{self, Digest};
 use crate::disk::{self, Mode};
 use crate::files::SeqRange;
-use crate::healing::{self, Healed};
 use crate::index::Index;
 use crate::log::Unsealed;
 use crate::sealer::{SealedSegment, Sealer};
+use crate::segment_repair::{self, Scrubbed};
 use crate::version::FileId;
 use crate::{log, seal, segment, wal};
 
 impl<I: Index> Sealer<I> {
-    /// Reads a segment, its sidecar and its signature, and mends what can be mended of them. `None` if there is no such
+    /// Reads a segment, its sidecar and its signature, and repairs what can be repaired of them. `None` if there is no such
     /// segment any more.
     ///
     /// # Errors
     /// Whatever the disk says, other than that bytes are lost.
-    pub fn scrub(&mut self, number: u64) -> io::Result<Option<Healed>> {
+    pub fn scrub(&mut self, number: u64) -> io::Result<Option<Scrubbed>> {
         let Some(at) = self.pieces.iter().position(|piece| piece.number == number) else {
             return Ok(None);
         };
-        let healed = healing::scrub(&*self.disk, number)?;
-        if healed == Healed::Lost {
+        let scrubbed = segment_repair::scrub(&*self.disk, number)?;
+        if scrubbed == Scrubbed::Lost {
             // Where the card is away nothing can be read, and nothing is lost.
             self.disk.mount_generation()?;
         }
-        self.pieces[at].is_sound = healed != Healed::Lost;
-        if let Healed::Segment(bytes) = &healed {
+        self.pieces[at].is_sound = scrubbed != Scrubbed::Lost;
+        if let Scrubbed::Segment(bytes) = &scrubbed {
             let piece = &mut self.pieces[at];
             piece.bytes = bytes.len() as u64;
             let span = SeqRange { first_seq: piece.first_seq, last_seq: piece.last_seq };
@@ -39,10 +39,10 @@ impl<I: Index> Sealer<I> {
             // Readers that hold the old file read it through their mender.
             catalog.files_mut().add_segment(FileId::segment(number), file, span);
         }
-        if healed != Healed::Lost && seal::find(&*self.disk, number)?.is_none() {
+        if scrubbed != Scrubbed::Lost && seal::find(&*self.disk, number)?.is_none() {
             self.sign_again(at)?;
         }
-        Ok(Some(healed))
+        Ok(Some(scrubbed))
     }
 
     /// Reads a log through that waits to be sealed, and turns back single bits that have rotted. Tells how many; `None`
@@ -102,7 +102,7 @@ impl<I: Index> Sealer<I> {
         let path = segment::signature_path(number);
         let bytes = disk::read(&*self.disk, &segment::path(number))?;
         let digest = digest::digest(&bytes);
-        let vouched = healing::read_sidecar(&*self.disk, number);
+        let vouched = segment_repair::read_sidecar(&*self.disk, number);
         if vouched.is_none_or(|sidecar| sidecar.sha256 != digest) {
             return Ok(());
         }

@@ -3,7 +3,7 @@
 //!
 //! A segment is cut into blocks of 4 KiB, and 64 of them are a stripe. For each block there is a CRC-32,
 //! and for each stripe one parity block: a Reed-Solomon code with a single parity symbol, which is the
-//! sum (exclusive or) of the blocks. It restores one block of a stripe whatever was lost of it, and also
+//! sum (exclusive or) of the blocks. It mends one block of a stripe whatever was lost of it, and also
 //! 4 KiB in a row that lie across two blocks: at each position only one of the two lost its byte, and
 //! the checksums tell where the loss begins. A second parity block would cost more writing than the card
 //! is to bear; see `docs/life.md`.
@@ -65,7 +65,7 @@ impl fmt::Display for BadSidecar {
 
 impl std::error::Error for BadSidecar {}
 
-/// More of a segment is lost than its sidecar can restore.
+/// More of a segment is lost than its sidecar can mend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TooDamaged {
     /// Blocks that do not pass their checksum.
@@ -167,33 +167,33 @@ impl Sidecar {
     }
 
     /// Puts the bytes of a segment right, also if it was cut short or grew. Returns how many blocks were
-    /// restored.
+    /// mended.
     ///
     /// # Errors
     /// If that is not possible; the bytes are then of no use.
-    pub fn repair(&self, bytes: &mut Vec<u8>) -> Result<usize, TooDamaged> {
-        let restored = self.restore(bytes);
+    pub fn mend(&self, bytes: &mut Vec<u8>) -> Result<usize, TooDamaged> {
+        let mended = self.mend_stripes(bytes);
         if digest::digest(bytes) == self.sha256 {
-            return Ok(restored);
+            return Ok(mended);
         }
         Err(TooDamaged { blocks: self.damaged_blocks(bytes).len() })
     }
 
-    /// Restores each stripe that can be restored, whatever is lost of the others. Returns how many blocks were
-    /// restored; what is still damaged tells its own checksum.
-    pub fn restore(&self, bytes: &mut Vec<u8>) -> usize {
+    /// Mends each stripe that can be mended, whatever is lost of the others. Returns how many blocks were
+    /// mended; what is still damaged tells its own checksum.
+    pub fn mend_stripes(&self, bytes: &mut Vec<u8>) -> usize {
         bytes.resize(self.len, 0);
         let damaged = self.damaged_blocks(bytes);
         let stripes = damaged.chunk_by(|a, b| a / STRIPE == b / STRIPE);
-        let restored = stripes.filter_map(|stripe| {
+        let mended = stripes.filter_map(|stripe| {
             match *stripe {
-                [one] => self.restore_block(bytes, one),
-                [first, second] if second == first + 1 => self.restore_across(bytes, first),
+                [one] => self.mend_block(bytes, one),
+                [first, second] if second == first + 1 => self.mend_across(bytes, first),
                 _ => None,
             }
             .map(|()| stripe.len())
         });
-        restored.sum()
+        mended.sum()
     }
 
     /// The parity of a block's stripe added to the sum of what is there: what the stripe lacks.
@@ -204,15 +204,15 @@ impl Sidecar {
         Some(lacking)
     }
 
-    fn restore_block(&self, bytes: &mut [u8], block: usize) -> Option<()> {
+    fn mend_block(&self, bytes: &mut [u8], block: usize) -> Option<()> {
         let lacking = self.lacking(bytes, block)?;
         add(bytes.get_mut(self.block(block))?, &lacking);
         Some(())
     }
 
-    /// Restores a loss that lies across two blocks: its end is in the second before where its beginning
+    /// Mends a loss that lies across two blocks: its end is in the second before where its beginning
     /// is in the first.
-    fn restore_across(&self, bytes: &mut [u8], first: usize) -> Option<()> {
+    fn mend_across(&self, bytes: &mut [u8], first: usize) -> Option<()> {
         let lacking = self.lacking(bytes, first)?;
         let (one, other) = (self.block(first), self.block(first + 1));
         // Each byte of `lacking` belongs to one of them: to the second before the beginning, else to the first.

@@ -5,7 +5,7 @@ use std::ops::Bound;
 use omir_core::instant::Timestamp;
 use omir_core::reference::{Ref, ResourceType};
 use omir_core::space::Center;
-use omird::engine::{Engine, Hit, Query, Span};
+use omird::engine::{Engine, Hit, Query, TimeRange};
 
 use super::board::DAY;
 use super::day::LESSONS;
@@ -183,7 +183,7 @@ pub fn ask(
     }
     for happening in happenings.iter().filter(|happening| happening.at > now - 7 * DAY) {
         let from = Bound::Included(Timestamp::from_micros(now - 7 * DAY));
-        let time = Some(Span { from, to: Bound::Unbounded });
+        let time = Some(TimeRange { from, to: Bound::Unbounded });
         let query = Query { time, ..surroundings(happening.place) };
         probes.happenings.add(position(&recall(&query)?, &happening.target));
     }

@@ -1,7 +1,7 @@
-//! Budget of a day: bytes that work which nobody waits for may write to the card.
+//! Budget of a day: bytes that work which no caller waits for may write to the card.
 //!
 //! A token bucket that is filled once a day: every byte written takes from it, an acknowledged
-//! memory like a compaction; only what nobody waits for asks first: compaction, the merging and expiry of
+//! memory like a compaction; only what no caller waits for asks first: compaction, the merging and expiry of
 //! a sweep, access counts. What was written beyond a day's share
 //! is owed by the days after, so that the mean holds over any length of time.
 

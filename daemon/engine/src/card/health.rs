@@ -66,7 +66,7 @@ impl State {
         }
     }
 
-    /// Returns true if a daemon on such a card is of no use until somebody has seen to it: what is stored does not survive a
+    /// Returns true if a daemon on such a card is of no use until the operator has seen to it: what is stored does not survive a
     /// power cut, or cannot be read.
     pub fn is_unfit(self) -> bool {
         matches!(self, Self::Stalled | Self::Failing | Self::Gone)

@@ -54,7 +54,7 @@ impl Integrity {
         self.repaired_with(file, "it was damaged and is whole again");
     }
 
-    /// Notes that somebody deleted a file that was open, and that it is written again.
+    /// Notes that a file was deleted while it was open, and that it is written again.
     pub(crate) fn written_again(&self, file: &str) {
         tracing::error!(file, "was deleted while it was in use, and is written again");
         self.repaired_with(file, "it was deleted while it was in use, and is written again");

@@ -88,8 +88,8 @@ impl Reserve {
         if self.is_kept { self.free().saturating_add(self.bytes) } else { self.free() }
     }
 
-    /// Returns true if it is there, or there is room to make it.
-    pub(crate) fn has_room(&self) -> bool {
+    /// Returns true if it is there, or there is space to make it.
+    pub(crate) fn can_be_kept(&self) -> bool {
         self.is_kept || self.free_beside() >= BESIDE
     }
 
@@ -101,7 +101,7 @@ impl Reserve {
         if self.is_kept {
             return Ok(());
         }
-        if !self.has_room() {
+        if !self.can_be_kept() {
             let needed = self.bytes.saturating_add(BESIDE);
             return Err(NoRoom { needed, free: self.free() }.into());
         }
@@ -129,7 +129,7 @@ impl Reserve {
 }
 
 /// Does `work`, which leaves more room than it found. If the disk is too full for it, does it once more with the
-/// reserve given up, which nobody makes again meanwhile.
+/// reserve given up, which no other thread makes again meanwhile.
 ///
 /// # Errors
 /// As `work`.
@@ -145,7 +145,7 @@ pub(crate) fn with_reserve<T, E>(
                 return Err(error);
             }
             let done = work();
-            if reserve.has_room()
+            if reserve.can_be_kept()
                 && let Err(error) = reserve.keep()
             {
                 tracing::debug!(%error, "the reserve is not made again yet");

@@ -134,7 +134,7 @@ fn an_engine_without_its_sealer_serves_and_says_so() {
     engine.stop();
 }
 
-/// A message in a channel lives as long as somebody may send another.
+/// A message in a channel lives as long as a sender may send another.
 #[test]
 fn whoever_waits_behind_what_breaks_the_writer_is_answered() {
     let dir = tempfile::tempdir().unwrap();

@@ -11,7 +11,7 @@ use omird_embedding::{Embedder, Vector};
 
 use crate::Engine;
 use crate::error::{Code, Error};
-use crate::index::vectors::{MAX_SPACES, Space, compare};
+use crate::index::vectors::{MAX_SPACES, VectorSpace, compare};
 use crate::question::Question;
 use crate::recall::query::{Order, Query, QueryVector, QueryWord};
 
@@ -81,7 +81,7 @@ impl Engine {
         let is_loaded = self.inner.shared.vectors.is_loaded.load(Ordering::Acquire);
         let spaces = self.inner.shared.vectors.spaces();
         let dims = stated.model.dims;
-        let mut fits = spaces.iter().map(Space::model).filter(|model| {
+        let mut fits = spaces.iter().map(VectorSpace::model).filter(|model| {
             if stated.model.name.is_empty() {
                 model.dims == dims
             } else {
@@ -142,7 +142,7 @@ impl Engine {
     /// Returns the sizes of the vectors of a model that are compared; none if there are none.
     pub fn sizes_of_vectors(&self, model: &str) -> Vec<usize> {
         let spaces = self.inner.shared.vectors.spaces();
-        let of_model = spaces.iter().map(Space::model).filter(|known| known.name == model);
+        let of_model = spaces.iter().map(VectorSpace::model).filter(|known| known.name == model);
         of_model.map(|known| known.dims).collect()
     }
 
@@ -161,7 +161,7 @@ impl Engine {
         }
         let int = |number: u64| Value::from(number);
         let own = embedder.as_ref().map(|embedder| embedder.model());
-        let of = |space: &Space| {
+        let of = |space: &VectorSpace| {
             let mut map = Map::new();
             map.insert("model", space.model().name.as_str());
             map.insert("dims", int(space.model().dims as u64));
@@ -182,8 +182,9 @@ impl Engine {
             status.insert("words", int(words.len() as u64));
             status.insert("wordBytes", int(words.memory() as u64));
         }
-        let is_shown =
-            |space: &&Space| space.is_given() || own.is_some_and(|own| compare(own, space.model()));
+        let is_shown = |space: &&VectorSpace| {
+            space.is_given() || own.is_some_and(|own| compare(own, space.model()))
+        };
         status.insert("models", Value::Array(spaces.iter().filter(is_shown).map(of).collect()));
         Some(Value::Object(status))
     }

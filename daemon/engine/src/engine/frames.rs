@@ -13,7 +13,7 @@ use crate::error::{Code, Error};
 use crate::index::catalog::{ReadPoint, VersionReader};
 use crate::index::key::RefKey;
 use crate::recall::frames::{Frames, in_fixed_frame};
-use crate::recall::query::{Moment, Query, Span};
+use crate::recall::query::{Moment, Query, TimeRange};
 
 impl Engine {
     /// Lets recalls be asked in any frame that `frames` knows. Only the first to be named counts.
@@ -39,14 +39,15 @@ impl Engine {
 
     /// The query with the range of time that it means by what was before or after something.
     fn between(&self, mut query: Query) -> Result<Query, Error> {
-        let mut span = query.time.unwrap_or(Span { from: Bound::Unbounded, to: Bound::Unbounded });
+        let mut range =
+            query.time.unwrap_or(TimeRange { from: Bound::Unbounded, to: Bound::Unbounded });
         if let Some(moment) = query.before.take() {
-            span = span.before(self.moment_of("before", &moment, &query)?);
+            range = range.before(self.moment_of("before", &moment, &query)?);
         }
         if let Some(moment) = query.after.take() {
-            span = span.after(self.moment_of("after", &moment, &query)?);
+            range = range.after(self.moment_of("after", &moment, &query)?);
         }
-        Ok(Query { time: Some(span), ..query })
+        Ok(Query { time: Some(range), ..query })
     }
 
     fn moment_of(&self, name: &str, moment: &Moment, query: &Query) -> Result<Timestamp, Error> {

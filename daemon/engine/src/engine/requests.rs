@@ -15,10 +15,10 @@ use crate::write::rebase::{Request, Step};
 
 impl Engine {
     /// Takes or refuses a payload of so many bytes, to be merged or not; gives the permit, if it needs one.
-    /// Asked again by what prepares it: whoever asks before only saves reading what would be refused.
+    /// Asked again by what prepares it: a caller that asks before only saves reading what would be refused.
     ///
     /// # Errors
-    /// Says which bound it is above, or that somebody else has the permit.
+    /// Says which bound it is above, or that another import has the permit.
     pub fn admit(&self, bytes: usize, merges: bool) -> Result<Option<ImportPermit>, NotAdmitted> {
         let limits = &self.settings().limits;
         if bytes <= limits.max_payload_bytes {

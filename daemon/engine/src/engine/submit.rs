@@ -100,7 +100,7 @@ impl Engine {
     pub fn execute_counted(&self, change: Change, bytes: usize) -> Result<Receipt, Error> {
         let (sender, receiver) = crossbeam_channel::bounded(1);
         let reply = Box::new(move |result| {
-            // Whoever asked waits for it.
+            // The caller waits for it.
             let _ = sender.send(result);
         });
         self.submit(change, bytes, reply);

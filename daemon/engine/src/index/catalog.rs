@@ -164,7 +164,7 @@ impl Catalog {
         !self.tombstones.is_empty()
     }
 
-    /// Returns true if the card may have lost what had this name: nothing of it lives, and nobody forgot it. What mentions
+    /// Returns true if the card may have lost what had this name: nothing of it lives, and it was not forgotten. What mentions
     /// it still does.
     pub fn may_be_lost(&self, key: &RefKey) -> bool {
         let is_nameless = || self.losses.has_unknown() && self.head(key).is_none();

@@ -122,7 +122,7 @@ impl Doc {
         if self.recorded > now { self.since } else { self.recorded }
     }
 
-    /// Recency in [0, 1] at `now` (microseconds): the retrievability of the version if nobody had used it since the
+    /// Recency in [0, 1] at `now` (microseconds): the retrievability of the version if it had not been used since the
     /// event, with the default half-life. So no use renews it, and it never rises. It is 1 for everything but events.
     ///
     /// A date after the time of recording comes from a clock that is ahead. Such an event counts as of recording, or

@@ -84,7 +84,7 @@ impl Fading {
         passes(&stored, &inputs, &self.tiers, tier)
     }
 
-    /// The instants at which such a record may move if nobody accesses it: each rule of tiers begins or ends to
+    /// The instants at which such a record may move if it is not accessed: each rule of tiers begins or ends to
     /// hold at one of them. Microseconds, as exact as the rules are; see [`ROUNDING`].
     pub fn moves(&self, doc: &Doc, access: &DecayState) -> [Option<i64>; 7] {
         let policy = &self.tiers;
@@ -104,7 +104,7 @@ impl Fading {
         ]
     }
 
-    /// An instant before which the record, if nobody accesses it, stays where it is at `now`. At most [`ROUNDING`]
+    /// An instant before which the record, if it is not accessed, stays where it is at `now`. At most [`ROUNDING`]
     /// before the move; at or before `now` if the move is as close as that.
     pub fn stays_until(&self, doc: &Doc, access: &DecayState, now: i64) -> i64 {
         let moves = self.moves(doc, access).into_iter().flatten();

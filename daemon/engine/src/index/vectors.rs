@@ -3,10 +3,10 @@
 //! They are derived from what is stored, and apart from the catalog: a thread of its own adds them after the writer has
 //! made a version visible (`upkeep/embedding.rs`), so that words, places and times never wait for a vector. A row is a
 //! version, a scale and one byte for each number. A scan over all rows is exact; of long vectors in a large space, signs may be
-//! looked at first (`space.rs`).
+//! looked at first (`vector_space.rs`).
 
 pub(crate) mod file;
-mod space;
+mod vector_space;
 mod words;
 
 use std::sync::Arc;
@@ -16,8 +16,8 @@ use crossbeam_channel::{Receiver, Sender};
 use omird_embedding::{Embedder, ModelName};
 use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-pub use self::space::keep_scans_on_this_thread;
-pub(crate) use self::space::{BLOCK_ROWS, Near, Space};
+pub use self::vector_space::keep_scans_on_this_thread;
+pub(crate) use self::vector_space::{BLOCK_ROWS, Similar, VectorSpace};
 pub(crate) use self::words::{Words, vector_of};
 
 /// Most models whose vectors are searched at a time. A client could name any number of them.
@@ -51,7 +51,7 @@ pub(crate) struct Backend {
 
 /// Vectors of all models.
 pub(crate) struct Vectors {
-    spaces: RwLock<Vec<Space>>,
+    spaces: RwLock<Vec<VectorSpace>>,
     /// Those of single words; `None` if the embedder has none.
     words: RwLock<Option<Words>>,
     backend: RwLock<Backend>,
@@ -93,12 +93,12 @@ impl Default for Vectors {
 
 impl Vectors {
     /// The spaces, to be searched. Lock order: the catalog, then the spaces.
-    pub(crate) fn spaces(&self) -> RwLockReadGuard<'_, Vec<Space>> {
+    pub(crate) fn spaces(&self) -> RwLockReadGuard<'_, Vec<VectorSpace>> {
         self.spaces.read()
     }
 
     /// The spaces, to be changed: for short, as recalls wait.
-    pub(crate) fn spaces_mut(&self) -> RwLockWriteGuard<'_, Vec<Space>> {
+    pub(crate) fn spaces_mut(&self) -> RwLockWriteGuard<'_, Vec<VectorSpace>> {
         self.spaces.write()
     }
 

@@ -4,7 +4,7 @@
 //! change it sees, so its number says nothing of a file that states none: then the later
 //! `meta.lastUpdated` wins, as it does between equal versions and for all other types. A stored
 //! resource that states no date of its own was last updated when it was recorded, and one in a file
-//! that states none is not newer than anything. What was forgotten here comes back: whoever imports
+//! that states none is not newer than anything. What was forgotten here comes back: a client that imports
 //! a backup wants what is in it. Unless it comes from one who only hands over what it has, and does not
 //! know what became of it here ([`Precedence::Remembered`]).
 //!

@@ -1,5 +1,5 @@
-//! Bounds of payloads. Large imports come one at a time, whoever brings them: the memory that
-//! one takes is enough. The change has the permit until it is made; whoever reads the payload first may take it
+//! Bounds of payloads. Large imports come one at a time, whichever clients bring them: the memory that
+//! one takes is enough. The change has the permit until it is made; a transport that reads the payload first may take it
 //! before.
 
 use std::sync::Arc;
@@ -19,7 +19,7 @@ pub enum NotAdmitted {
         /// The name of the bound in `[limits]` of the configuration.
         limit: &'static str,
     },
-    /// It needs the permit, which somebody else has.
+    /// It needs the permit, which another import has.
     ImportUnderWay,
 }
 
@@ -49,7 +49,7 @@ pub(crate) struct ImportPermits(Arc<AtomicBool>);
 pub struct ImportPermit(Arc<AtomicBool>);
 
 impl ImportPermits {
-    /// The permit, unless somebody has it.
+    /// The permit, unless another import has it.
     pub(crate) fn take(&self) -> Option<ImportPermit> {
         (!self.0.swap(true, Ordering::AcqRel)).then(|| ImportPermit(self.0.clone()))
     }

@@ -40,7 +40,7 @@ pub enum Encoding {
 impl Encoding {
     /// Guesses: arrays and maps of CBOR (RFC 8949, section 3.1) begin with a byte that no text in UTF-8 begins with,
     /// and no request is anything else, but for the tag that says "this is CBOR" (section 3.4.6). What is neither is
-    /// refused as JSON, which whoever sent it can read.
+    /// refused as JSON, which its sender can read.
     pub fn sniff(bytes: &[u8]) -> Self {
         match bytes {
             [0x80..=0xBF, ..] | [0xD9, 0xD9, 0xF7, ..] => Self::Cbor,
@@ -131,7 +131,7 @@ pub struct IngestContext<'a> {
     pub limits: &'a RequestLimits,
     /// Time for a missing `createdAt`.
     pub now: Timestamp,
-    /// The note on resources that it dates while nobody knows the time.
+    /// The note on resources that it dates while the time is unknown.
     pub uncertainty: Option<ClockUncertainty>,
     /// Makes an id for a resource that has none.
     pub new_id: &'a dyn Fn() -> String,
@@ -343,7 +343,7 @@ fn check_vectors(resource: &Resource, pointer: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// An id nobody else has: 128 random bits.
+/// An id that nothing else has: 128 random bits.
 pub(crate) fn random_id(random: u128) -> String {
     let id = format!("{random:032x}");
     debug_assert!(Id::new(id.clone()).is_ok());

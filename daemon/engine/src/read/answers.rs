@@ -11,7 +11,7 @@ use crate::encoded::{float, id_of, named_mentions};
 use crate::index::catalog::Catalog;
 use crate::index::doc::DocId;
 use crate::index::key::RefKey;
-use crate::index::space::FrameId;
+use crate::index::spatial::FrameId;
 use crate::recall::query::Query;
 use crate::recall::search::Matches;
 use crate::recall::tally::{Of, Run, Stay};

@@ -1,5 +1,5 @@
 //! A running daemon's part of a backup: everything sealed, a list of the segments with their
-//! signatures, and their bytes. Segments never change, so nobody is held up and a copy may take as
+//! signatures, and their bytes. Segments never change, so no writer is held up and a copy may take as
 //! long as it likes.
 
 use std::io;

@@ -43,7 +43,7 @@ fn after(from: i64, hours: f64) -> Option<i64> {
     fading::after(from, hours).map(|at| at.saturating_add(ROUNDING))
 }
 
-/// The next time a record moves if nobody accesses it, and where to.
+/// The next time a record moves if it is not accessed, and where to.
 ///
 /// Each rule of tiers begins to hold at one instant; the first of them at which the record is
 /// elsewhere is the answer.
@@ -239,7 +239,7 @@ impl Engine {
         map.insert("lastActive", instant(used));
         map.insert("strengthNow", float(strength));
         let Some(fading) = catalog.fading() else { return };
-        // What an unstated strength counts for is not known to whoever stated none.
+        // What an unstated strength counts for is not known to a client that stated none.
         let held = learned(doc::or_neutral(doc.importance), activations);
         let fades = (held > FAINT).then(|| hours_until(fading.bond_half_life, FAINT / held));
         let fades = fades.flatten().and_then(|hours| after(used, hours));

@@ -10,7 +10,7 @@ use crate::encoded::float;
 use crate::error::Error;
 use crate::index::scores::{ScorePart, Scores};
 use crate::index::text::Correction;
-use crate::recall::score::Weights;
+use crate::recall::score::{Weights, own_weight};
 
 /// One recalled memory.
 #[derive(Debug, Clone)]
@@ -53,7 +53,7 @@ pub struct Recall {
     pub total: u64,
     /// Number of matches that are no hits, since they have too little of the words. They are among `total`.
     pub hidden: u64,
-    /// Words that nobody ever said, and what each was taken for.
+    /// Words that no memory has, and what each was taken for.
     pub corrected: Vec<Correction>,
     /// Answers about all matches, as a reply has them.
     pub more: Vec<(&'static str, Value)>,
@@ -86,14 +86,8 @@ impl Hit {
         if let Some(Parts { scores, weights, bm25 }) = &self.parts {
             let mut map = Map::new();
             for (part, score) in scores.iter() {
-                let is_fused = matches!(
-                    part,
-                    ScorePart::Meaning
-                        | ScorePart::Akin
-                        | ScorePart::Neighbours
-                        | ScorePart::Related
-                );
-                if is_fused && weights.of_part(part) == 0.0 {
+                // What only a fused ranking has is told where it counts.
+                if own_weight(part).is_none() && weights.of_part(part) == 0.0 {
                     continue;
                 }
                 let mut entry = Map::new();

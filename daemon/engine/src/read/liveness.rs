@@ -12,7 +12,7 @@ const FOR_ROOM: Duration = Duration::from_secs(2);
 
 impl Engine {
     /// Asks the writer for a sign of life; it comes once all that was queued before is dealt with. None comes after
-    /// the writer has ended, nor if the queue has no room by `deadline`, or within seconds: whoever waits for the sign
+    /// the writer has ended, nor if the queue has no room by `deadline`, or within seconds: the thread that waits for the sign
     /// asks again.
     pub fn probe_writer(&self, deadline: Instant) -> Receiver<()> {
         let (alive, waiting) = crossbeam_channel::bounded(1);
@@ -24,7 +24,7 @@ impl Engine {
     }
 
     /// Looks into the catalog and reads one version, as any query would. What the disk says to that
-    /// is nobody's death: it is answered.
+    /// ends no thread: it is answered.
     pub fn probe_readers(&self) {
         let any = {
             let catalog = self.catalog();

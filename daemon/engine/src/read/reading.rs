@@ -1,8 +1,8 @@
 //! A reading of many memories, one after the other, that may be interrupted and goes on where it was.
 //!
 //! Each of its sessions must select the same, or what they bring does not fit together. So it is bounded by the last
-//! transaction at its beginning, and its filters are judged by the time of that beginning. Both are in what whoever
-//! reads is told first, so that nothing of it is kept here. But what goes by use, by mentions or by where the robot is,
+//! transaction at its beginning, and its filters are judged by the time of that beginning. Both are in what the
+//! client is told first, so that nothing of it is kept here. But what goes by use, by mentions or by where the robot is,
 //! may be another selection a moment later: that is kept for a while.
 
 use std::fmt;
@@ -59,7 +59,7 @@ impl CursorCache {
         self.with(|kept| kept.is_some())
     }
 
-    /// Drops what nobody came back for. `now` in microseconds.
+    /// Drops what no client came back for. `now` in microseconds.
     pub fn tidy(&self, is_used: bool, now: u64) {
         self.with(|kept| {
             let Some(it) = kept else { return };

@@ -74,7 +74,7 @@ impl Engine {
     /// Ranked recall.
     ///
     /// # Errors
-    /// `INVALID_QUERY` where nobody knows the frame that is asked in. What cannot be read is left out, logged
+    /// `INVALID_QUERY` where the frame that is asked in is unknown. What cannot be read is left out, logged
     /// and counted.
     pub fn recall(&self, query: &Query) -> Result<Recall, Error> {
         self.recall_in(query, usize::MAX).map(|(found, _)| found)

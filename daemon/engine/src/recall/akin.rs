@@ -11,14 +11,13 @@
 //! Rarity is that of the term in the store, as of words: what a robot sees each day tells little. So it is with the weight of a word of
 //! the question. `docs/recall.md`, "Measured", says what it brings.
 
-use std::cell::RefCell;
 use std::cmp::Reverse;
 
 use super::query::{QueryVector, QueryWord};
 use crate::index::catalog::Catalog;
 use crate::index::doc::DocId;
 use crate::index::text::{AkinTerms, Scratch, TextIndex};
-use crate::index::vectors::{Near, Words, compare};
+use crate::index::vectors::{Similar, Words, compare};
 
 /// Deviations above the mean at which a term says all.
 const ALL: f32 = 4.0;
@@ -32,10 +31,6 @@ const MOST_RARITIES: usize = 512;
 /// store. What is in so many memories tells little anyway.
 const MOST_POSTINGS: usize = 4096;
 
-thread_local! {
-    static SCRATCH: RefCell<Scratch> = RefCell::new(Scratch::default());
-}
-
 /// Calls `f` once, ascending, with each version that has words akin to those of a question, and their agreement in (0, 1].
 pub(super) fn akin(catalog: &Catalog, wanted: &QueryVector, mut f: impl FnMut(DocId, f32)) {
     let words = catalog.vectors.words();
@@ -45,14 +40,14 @@ pub(super) fn akin(catalog: &Catalog, wanted: &QueryVector, mut f: impl FnMut(Do
     let weight = |word: &QueryWord| catalog.text.rarity_of_word(&word.name) as f32;
     let weights: Vec<f32> = wanted.words.iter().map(weight).collect();
     let total: f32 = weights.iter().sum();
-    let mut near = Vec::new();
+    let mut similar = Vec::new();
     let most = MOST_POSTINGS / wanted.words.len().max(1);
     let of_word = |(word, weight): (&QueryWord, &f32)| AkinTerms {
         weight: weight / total,
-        terms: affordable(&catalog.text, terms_of(&catalog.text, words, word, &mut near), most),
+        terms: affordable(&catalog.text, terms_of(&catalog.text, words, word, &mut similar), most),
     };
     let asked: Vec<AkinTerms> = wanted.words.iter().zip(&weights).map(of_word).collect();
-    SCRATCH.with_borrow_mut(|scratch| catalog.text.akin(&asked, scratch, &mut f));
+    Scratch::with(|scratch| catalog.text.akin(&asked, scratch, &mut f));
 }
 
 /// The terms that say most and have no more than `most` postings together.
@@ -68,33 +63,34 @@ fn affordable(text: &TextIndex, mut terms: Vec<(u32, f32)>, most: usize) -> Vec<
     terms
 }
 
-/// The terms that say most of a word, the best first. `near` is room.
+/// The terms that say most of a word, the best first. `similar` is working memory.
 fn terms_of(
     text: &TextIndex,
     words: &Words,
     word: &QueryWord,
-    near: &mut Vec<Near>,
+    similar: &mut Vec<Similar>,
 ) -> Vec<(u32, f32)> {
     let usual = word.usual;
-    near.clear();
-    words.near(&word.vector, usual.mean + NOTHING * usual.deviation, near);
-    // The nearest first, as rarity takes a logarithm: it is at most 1, so those that are less near than the last one taken need none.
-    let nearest = MOST_RARITIES.min(near.len());
-    if nearest < near.len() {
-        near.select_nth_unstable_by(nearest, |a, b| b.1.total_cmp(&a.1));
+    similar.clear();
+    words.similar(&word.vector, usual.mean + NOTHING * usual.deviation, similar);
+    // The most similar first, as rarity takes a logarithm: it is at most 1, so those that are less similar than the last one
+    // taken need none.
+    let most_similar = MOST_RARITIES.min(similar.len());
+    if most_similar < similar.len() {
+        similar.select_nth_unstable_by(most_similar, |a, b| b.1.total_cmp(&a.1));
     }
     let stands_out = |cosine: f32| {
         let x = ((cosine - usual.mean) / (ALL * usual.deviation)).clamp(0.0, 1.0);
         x * x * x.sqrt()
     };
-    let says = |&(term, cosine): &Near| {
+    let says = |&(term, cosine): &Similar| {
         let says = stands_out(cosine) * text.rarity(term)? as f32;
         (says > 0.0).then_some((term, says))
     };
-    let (nearest, rest) = near.split_at(nearest);
-    let mut terms: Vec<(u32, f32)> = nearest.iter().filter_map(says).collect();
+    let (most_similar, rest) = similar.split_at(most_similar);
+    let mut terms: Vec<(u32, f32)> = most_similar.iter().filter_map(says).collect();
     let least = least_of_best(&terms);
-    let may_say_more = |one: &&Near| stands_out(one.1) >= least;
+    let may_say_more = |one: &&Similar| stands_out(one.1) >= least;
     terms.extend(rest.iter().filter(may_say_more).filter_map(says));
     // By spelling where they say as much: numbers of terms tell who came first, which must not count.
     let order = |a: &(u32, f32), b: &(u32, f32)| {
@@ -134,7 +130,7 @@ mod tests {
         let model = ModelName { name: "m".into(), dims: 4, hash: [0; 32] };
         let (mut text, mut words) = (TextIndex::new(), Words::new(model));
         let names: Vec<String> = (0..3000).map(|n| format!("w{n:04}")).collect();
-        // Some are in many documents, and those nearest are not the rarest.
+        // Some are in many documents, and the most similar are not the rarest.
         for doc in 0..400_u32 {
             let said = (0..3000).filter(|n| (n * 7 + doc as usize * 13).is_multiple_of(2 + n % 97));
             let said = said.map(|n| names[n].as_str()).collect::<Vec<_>>().join(" ");
@@ -150,14 +146,14 @@ mod tests {
         let usual = Usual { mean: 0.1, deviation: 0.2 };
         let word = QueryWord { name: "w0000".into(), vector: of(0), usual };
         let got = terms_of(&text, &words, &word, &mut Vec::new());
-        let mut near = Vec::new();
-        words.near(&word.vector, usual.mean + NOTHING * usual.deviation, &mut near);
-        assert!(near.len() > 2 * MOST_RARITIES, "{}", near.len());
-        let says = |(term, cosine): &Near| {
+        let mut similar = Vec::new();
+        words.similar(&word.vector, usual.mean + NOTHING * usual.deviation, &mut similar);
+        assert!(similar.len() > 2 * MOST_RARITIES, "{}", similar.len());
+        let says = |(term, cosine): &Similar| {
             let x = ((cosine - usual.mean) / (ALL * usual.deviation)).min(1.0);
             x * x * x.sqrt() * text.rarity(*term).unwrap() as f32
         };
-        let mut want: Vec<f32> = near.iter().map(says).collect();
+        let mut want: Vec<f32> = similar.iter().map(says).collect();
         want.sort_by(|a, b| b.total_cmp(a));
         let got: Vec<f32> = got.iter().map(|(_, says)| *says).collect();
         assert_eq!(got, want[..MOST_TERMS]);

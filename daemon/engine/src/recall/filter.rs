@@ -10,7 +10,7 @@ use super::query::Query;
 use crate::index::catalog::{Catalog, PositionRow, ReadPoint, VersionReader};
 use crate::index::doc::{Doc, DocId};
 use crate::index::facts::position;
-use crate::index::space::FrameId;
+use crate::index::spatial::FrameId;
 
 /// The filters of a query, in the form that rows of the index are compared with.
 pub(super) struct Filter<'a> {
@@ -100,7 +100,7 @@ impl<'a> Filter<'a> {
         // A comparison with NaN, which stands for "not stated", is false: no match.
         let by_score = query.min_importance.is_none_or(|least| doc.importance >= least)
             && query.min_confidence.is_none_or(|least| doc.confidence >= least);
-        let by_time = query.time.is_none_or(|span| doc.is_dated && span.contains(doc.when));
+        let by_time = query.time.is_none_or(|range| doc.is_dated && range.contains(doc.when));
         let by_place = !query.has_place || doc.places > 0;
         if !(by_class && by_score && by_time && by_place && self.is_visible(catalog, id, doc)) {
             return None;

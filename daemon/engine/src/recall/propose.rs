@@ -4,7 +4,7 @@
 //! kind of index is one more [`Proposer`] in [`PROPOSERS`].
 
 use std::borrow::Cow;
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::ops::Bound;
 
 use omir_core::geo::{CHORD_MARGIN, chord_for_distance};
@@ -323,10 +323,6 @@ impl Proposer for Phrases {
 /// Versions with one of the words, scored by their agreement with all of them.
 struct Words;
 
-thread_local! {
-    static SCRATCH: RefCell<Scratch> = RefCell::new(Scratch::default());
-}
-
 impl Proposer for Words {
     fn role(&self) -> Role {
         Role::Ranks(ScorePart::Text)
@@ -343,7 +339,7 @@ impl Proposer for Words {
         f: &mut dyn FnMut(DocId, f64),
     ) {
         let Some(words) = resolved.words() else { return };
-        SCRATCH.with_borrow_mut(|scratch| {
+        Scratch::with(|scratch| {
             if resolved.query.floor > 0.0 || resolved.query.vector.is_some() {
                 return catalog.text.candidates_with_shares(words, scratch, |id, score, share| {
                     resolved.share.set(share);
@@ -374,9 +370,9 @@ impl Proposer for Times {
         f: &mut dyn FnMut(DocId, f64),
     ) {
         let query = resolved.query;
-        let Some(span) = query.time else { return };
+        let Some(range) = query.time else { return };
         let key = |bound: Bound<Timestamp>| bound.map(|at| (at.secs(), at.nanos()));
-        catalog.time.range(key(span.from), key(span.to), |id| f(id, 0.0));
+        catalog.time.range(key(range.from), key(range.to), |id| f(id, 0.0));
     }
 }
 

@@ -22,17 +22,17 @@ pub const MAX_LIMIT: usize = 1000;
 /// The frame that coordinates are in where neither a question nor the daemon's settings name one (REP-105).
 pub const DEFAULT_FRAME: &str = "map";
 
-/// A span of time on the event's own time.
+/// A range of the times of events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Span {
+pub struct TimeRange {
     /// Beginning.
     pub from: Bound<Timestamp>,
     /// End.
     pub to: Bound<Timestamp>,
 }
 
-impl Span {
-    /// The part of the span before an instant.
+impl TimeRange {
+    /// The part of the range before an instant.
     pub fn before(self, at: Timestamp) -> Self {
         let ends_earlier = match self.to {
             Bound::Unbounded => false,
@@ -42,7 +42,7 @@ impl Span {
         if ends_earlier { self } else { Self { to: Bound::Excluded(at), ..self } }
     }
 
-    /// The part of the span after an instant.
+    /// The part of the range after an instant.
     pub fn after(self, at: Timestamp) -> Self {
         let begins_later = match self.from {
             Bound::Unbounded => false,
@@ -52,7 +52,7 @@ impl Span {
         if begins_later { self } else { Self { from: Bound::Excluded(at), ..self } }
     }
 
-    /// Returns true if an instant lies in the span.
+    /// Returns true if an instant lies in the range.
     pub fn contains(&self, at: Timestamp) -> bool {
         let after = match self.from {
             Bound::Unbounded => true,
@@ -169,7 +169,7 @@ pub struct Query {
     /// A point on the earth.
     pub geo: Option<GeoPoint>,
     /// Time of the event.
-    pub time: Option<Span>,
+    pub time: Option<TimeRange>,
     /// Any of these types; empty for all. The same holds for the next five.
     pub types: Vec<ResourceType>,
     /// Lifecycle classes of memory records.

@@ -89,20 +89,20 @@ fn sortable(number: f64) -> i64 {
     bits ^ (((bits >> 63) as u64) >> 1) as i64
 }
 
-/// The first `room` of the hits that were offered.
+/// The first `top_k` of the hits that were offered.
 pub(super) struct TopHits {
     heap: BinaryHeap<Ranked>,
-    room: usize,
+    top_k: usize,
 }
 
 impl TopHits {
-    pub(super) fn new(room: usize) -> Self {
-        Self { heap: BinaryHeap::new(), room }
+    pub(super) fn new(top_k: usize) -> Self {
+        Self { heap: BinaryHeap::new(), top_k }
     }
 
     /// The score that a hit must reach to be kept, where the order is that of scores.
     pub(super) fn threshold(&self) -> f64 {
-        if self.heap.len() < self.room {
+        if self.heap.len() < self.top_k {
             f64::NEG_INFINITY
         } else {
             self.heap.peek().map_or(f64::INFINITY, |worst| worst.score)
@@ -110,13 +110,13 @@ impl TopHits {
     }
 
     /// Returns true if a hit of this rank would be kept.
-    pub(super) fn has_room(&self, rank: &Rank) -> bool {
-        self.heap.len() < self.room || self.heap.peek().is_some_and(|worst| *rank < worst.rank)
+    pub(super) fn would_keep(&self, rank: &Rank) -> bool {
+        self.heap.len() < self.top_k || self.heap.peek().is_some_and(|worst| *rank < worst.rank)
     }
 
     /// Returns true if no hit of this measure would be kept, whatever decides between equals; nor any behind it.
     pub(super) fn is_closed_to(&self, order: Order, measure: Measure) -> bool {
-        if self.heap.len() < self.room {
+        if self.heap.len() < self.top_k {
             return false;
         }
         self.heap.peek().is_none_or(|worst| match order {
@@ -126,7 +126,7 @@ impl TopHits {
     }
 
     pub(super) fn offer(&mut self, hit: Ranked) {
-        if self.heap.len() < self.room {
+        if self.heap.len() < self.top_k {
             self.heap.push(hit);
         } else if let Some(mut worst) = self.heap.peek_mut()
             && hit < *worst

@@ -32,6 +32,18 @@ use crate::index::doc::Doc;
 use super::query::Query;
 use crate::index::scores::{ScorePart, Scores};
 
+/// The weight of a part beside the others, if a query asks for it; `None` for a part that has a share of the weight of words
+/// and no weight of its own: [`Weights::fused`].
+pub(crate) fn own_weight(part: ScorePart) -> Option<f64> {
+    match part {
+        ScorePart::Text | ScorePart::Proximity => Some(0.35),
+        ScorePart::Recency => Some(0.15),
+        ScorePart::Importance => Some(0.10),
+        ScorePart::Retrievability | ScorePart::Confidence => Some(0.05),
+        ScorePart::Meaning | ScorePart::Akin | ScorePart::Neighbours | ScorePart::Related => None,
+    }
+}
+
 /// The weight of each part in one query; the weights sum to one.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Weights(Scores);
@@ -47,20 +59,13 @@ impl Weights {
             return Self(weights);
         }
         for part in ScorePart::ALL {
-            let (is_asked, weight) = match part {
-                ScorePart::Text => (has_relevance, 0.35),
-                // Parts of the weight of words: [`Weights::fused`].
-                ScorePart::Meaning
-                | ScorePart::Akin
-                | ScorePart::Neighbours
-                | ScorePart::Related => (false, 0.0),
-                ScorePart::Proximity => (has_place, 0.35),
-                ScorePart::Retrievability => (true, 0.05),
-                ScorePart::Recency => (query.time.is_none(), 0.15),
-                ScorePart::Importance => (true, 0.10),
-                ScorePart::Confidence => (true, 0.05),
+            let is_asked = match part {
+                ScorePart::Text => has_relevance,
+                ScorePart::Proximity => has_place,
+                ScorePart::Recency => query.time.is_none(),
+                _ => true,
             };
-            weights[part] = if is_asked { weight } else { 0.0 };
+            weights[part] = own_weight(part).filter(|_| is_asked).unwrap_or_default();
         }
         Self(weights.normalized())
     }
@@ -96,7 +101,7 @@ pub(crate) fn proximity(distance: f64, radius: Option<f64>) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recall::query::Span;
+    use crate::recall::query::TimeRange;
     use omir_core::space::Center;
     use std::ops::Bound;
 
@@ -122,7 +127,7 @@ mod tests {
         let whenever = Query { text, ..Query::default() };
         let weights = Weights::of(&whenever);
         assert!(weights.of_part(ScorePart::Recency) > weights.of_part(ScorePart::Importance));
-        let time = Some(Span { from: Bound::Unbounded, to: Bound::Unbounded });
+        let time = Some(TimeRange { from: Bound::Unbounded, to: Bound::Unbounded });
         let then = Query { time, ..whenever };
         assert_eq!(Weights::of(&then).of_part(ScorePart::Recency), 0.0);
     }

@@ -86,7 +86,7 @@ pub(crate) fn search(
 /// One pass over the candidates of a query.
 struct Pass<'a> {
     /// Hits that are kept, with those of earlier pages.
-    room: usize,
+    top_k: usize,
     /// Hits that are skipped.
     offset: usize,
     /// The versions that are looked at, if not all are.
@@ -99,12 +99,12 @@ struct Pass<'a> {
 
 impl Pass<'_> {
     fn of(query: &Query) -> Self {
-        let room = query.limit.map_or(usize::MAX, |limit| query.offset.saturating_add(limit));
-        Self { room, offset: query.offset, only: None, all: None, is_of_all: false }
+        let top_k = query.limit.map_or(usize::MAX, |limit| query.offset.saturating_add(limit));
+        Self { top_k, offset: query.offset, only: None, all: None, is_of_all: false }
     }
 
     fn without_hits() -> Self {
-        Self { room: 0, offset: 0, only: None, all: None, is_of_all: false }
+        Self { top_k: 0, offset: 0, only: None, all: None, is_of_all: false }
     }
 }
 
@@ -121,8 +121,8 @@ fn select(
     }
     let at = query.at(now);
     let weights = Weights::of(query);
-    let (room, offset) = (pass.room, pass.offset);
-    let mut best = TopHits::new(room);
+    let (top_k, offset) = (pass.top_k, pass.offset);
+    let mut best = TopHits::new(top_k);
     let leaves_out = pass.is_of_all && !catalog.losses.is_empty();
     if !leaves_out && let Some(total) = walk(catalog, query, filter, &weights, &mut best, at) {
         return Matches { page: best.page(offset), total, ..Matches::default() };
@@ -134,10 +134,9 @@ fn select(
         check.is_none() && !leaves_out && is_words_only(query) && catalog.score_bounds.hold_at(at);
     let ranked = ranked_part(query);
     let by_score = query.order == Order::Score;
-    // What cannot reach the page is not even counted, unless a number is all that is asked for.
+    // What cannot reach the page is not even counted, unless there is no page: then a number is all that is asked for.
     let skips = !query.exact_total
-        && room > 0
-        && !query.asks.count
+        && top_k > 0
         && by_score
         && query.read_point() == ReadPoint::Now
         && pass.all.is_none()
@@ -150,7 +149,7 @@ fn select(
         // The model was taken away since the question came in.
         return Matches::default();
     }
-    let weights = fused.as_ref().map_or(weights, |fused| fused.weights);
+    let weights = fused.as_ref().map_or(weights, Candidates::weights);
     let text_weight = ranked.map_or(0.0, |part| weights.of_part(part));
     let bound_weights = BoundWeights::of(|part| weights.of_part(part));
     let most_elsewhere = weights.of_part(ScorePart::Proximity) + ROUNDING;
@@ -204,7 +203,7 @@ fn select(
             weights.score(&scores) >= best.threshold()
         } else {
             let measure = Rank::measure(query.order, doc, 0.0, distance);
-            best.has_room(&Rank::new(query.order, measure, doc))
+            best.would_keep(&Rank::new(query.order, measure, doc))
         };
         if (within_reach && !is_hidden) || query.min_retrievability.is_some() {
             let retrievability = catalog.retrievability(id, query.as_of.is_some(), at);
@@ -221,7 +220,7 @@ fn select(
         if let Some(all) = &mut pass.all {
             all.push(id);
         }
-        if within_reach && room > 0 {
+        if within_reach && top_k > 0 {
             scores[ScorePart::Recency] = doc.recency(at);
             let score = weights.score(&scores);
             let measure = Rank::measure(query.order, doc, score, distance);
@@ -241,7 +240,7 @@ fn select(
     let is_approximate = has_skipped
         || without_vector > 0
         || fused.as_ref().is_some_and(|fused| fused.is_approximate);
-    let weights = fused.map(|fused| fused.weights);
+    let weights = fused.map(|fused| fused.weights());
     Matches {
         page,
         total,

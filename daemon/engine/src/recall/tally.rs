@@ -11,7 +11,7 @@ use super::query::Query;
 use crate::index::catalog::Catalog;
 use crate::index::doc::{Doc, DocId};
 use crate::index::key::RefKey;
-use crate::index::space::FrameId;
+use crate::index::spatial::FrameId;
 use crate::index::text::Docs;
 
 const DAY_SECONDS: i64 = 86_400;
@@ -27,7 +27,7 @@ pub struct Asks {
     pub distinct: bool,
     /// As hits the last match of each entity that no match mentions from this time on.
     pub unseen_since: Option<Timestamp>,
-    /// How often somebody was there: matches further apart than so many microseconds are of two visits.
+    /// Number of visits: matches further apart than so many microseconds are of two visits.
     pub visits: Option<i64>,
     /// The places of each entity that is asked for, one after the other.
     pub history: bool,

@@ -1,6 +1,6 @@
 //! Phrases: the index proposes what has their words, and the texts themselves tell.
 //!
-//! Texts lie on the card, and nobody may wait for it with the index in hand. So they are read beforehand
+//! Texts lie on the card, and no thread may wait for it with the index locked. So they are read beforehand
 //! (`read/phrases.rs`), and the search looks at what was found; what came in since, it reads itself.
 
 use std::collections::HashMap;
@@ -85,13 +85,13 @@ impl<'a> Check<'a> {
         self.verdicts.of.get(&id).copied()
     }
 
-    /// Returns true if a version has the phrases; reads its text where nobody has.
+    /// Returns true if a version has the phrases; reads its text unless that was done.
     pub(super) fn passes(&mut self, catalog: &Catalog, id: DocId) -> bool {
         self.known(id).unwrap_or_else(|| self.verdicts.read(self.question, id, &catalog.handle(id)))
     }
 }
 
-/// The versions that match but for their texts, which nobody has read.
+/// The versions that match but for their texts, which are still to be read.
 pub(crate) fn unread(
     catalog: &Catalog,
     query: &Query,

@@ -13,7 +13,7 @@ use super::tally::Asks;
 use crate::index::catalog::Catalog;
 use crate::index::doc::DocId;
 use crate::index::scores::{ScorePart, Scores};
-use crate::index::space::FrameId;
+use crate::index::spatial::FrameId;
 
 /// Offers the first few matches, without looking at the rest, and returns the number of all; `None` if no index has the
 /// matches of this query in its order.
@@ -126,7 +126,7 @@ impl Walk<'_> {
             }
             if self.filter.accepts(self.catalog, id).is_some() {
                 let rank = Rank::new(self.query.order, time, self.catalog.doc(id));
-                if best.has_room(&rank) {
+                if best.would_keep(&rank) {
                     best.offer(self.ranked(id, None));
                 }
             }

@@ -29,8 +29,8 @@ impl Accesses {
     /// Notes accesses, to be counted by the writer.
     pub(crate) fn note(&self, new: impl IntoIterator<Item = AccessEvent>) {
         let mut accesses = self.0.lock();
-        let room = MAX_ACCESSES.saturating_sub(accesses.len());
-        accesses.extend(new.into_iter().take(room));
+        let left = MAX_ACCESSES.saturating_sub(accesses.len());
+        accesses.extend(new.into_iter().take(left));
     }
 
     /// Takes the noted accesses.

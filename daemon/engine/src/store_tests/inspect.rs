@@ -172,7 +172,7 @@ fn look(dir: &Path) -> Report {
     check(&look_into(dir), &mut |_| {}).unwrap()
 }
 
-fn mend(dir: &Path, into: &Path) -> Repaired {
+fn repair_to(dir: &Path, into: &Path) -> Repaired {
     repair(&look_into(dir), into, || [9; 32], &mut |_| {}).unwrap()
 }
 
@@ -268,7 +268,7 @@ fn a_sound_store_is_sound_and_is_not_touched() {
     assert!(segments(&data).len() >= 4 && report.tombstones >= 5 && report.versions > report.live);
 
     let into = dir.path().join("new");
-    let repaired = mend(&data, &into);
+    let repaired = repair_to(&data, &into);
     assert_eq!(tree(&data), before);
     assert_eq!(repaired.verdict(), Verdict::Sound);
     assert_eq!(repaired.key, KeyOrigin::Kept);

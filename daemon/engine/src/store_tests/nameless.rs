@@ -1,4 +1,4 @@
-//! Logs that somebody deletes under a running daemon: an open file takes everything also without a name.
+//! Logs that are deleted under a running daemon: an open file takes everything also without a name.
 //!
 //! Invariants 1 and 10 of ARCHITECTURE.md.
 
@@ -87,7 +87,7 @@ fn a_log_that_is_deleted_while_it_is_written_is_written_again() {
     let name = format!("wal/{}", first.file_name().unwrap().to_string_lossy());
     assert_eq!(*told.lock(), [(EventKind::Repaired, name)]);
 
-    // While nobody writes; moved away, with another file in its place.
+    // While no change comes in; moved away, with another file in its place.
     wait_until("a new log has a witness", || logs(dir.path()).len() == 2);
     let second = logs(dir.path()).pop().unwrap();
     fs::rename(&second, dir.path().join("moved")).unwrap();

@@ -64,7 +64,7 @@ fn stored() -> tempfile::TempDir {
                 version: 9,
                 who: RecordedOrigin::User,
             },
-            // Nobody can read this one.
+            // This one cannot be read.
             1 => Op::Put { version: 9, resource: vec![0x60] },
             _ => Op::Put { version: 9, resource },
         };

@@ -226,7 +226,7 @@ impl Time {
         }
     }
 
-    /// Notes that from now on nobody knows the time, if that is new.
+    /// Notes that from now on the time is unknown, if that is new.
     fn begin_unknown(&self, lines: &mut Lines) {
         if self.open_interval(lines, false).is_none() {
             self.begin_interval(lines, false);
@@ -343,7 +343,7 @@ impl Time {
         self.to_correct.store(0, Ordering::Relaxed);
     }
 
-    /// The note for a memory that comes in now, if nobody knows the time.
+    /// The note for a memory that comes in now, if the time is unknown.
     pub(crate) fn uncertainty_now(&self, moment: &Moment) -> Option<ClockUncertainty> {
         (moment.state == ClockState::Unknown).then(|| ClockUncertainty {
             boot: Some(self.boot),

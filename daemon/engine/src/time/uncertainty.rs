@@ -1,4 +1,4 @@
-//! Notes on memories that came in while nobody knew the time, and the correction of their dates.
+//! Notes on memories that came in while the time was unknown, and the correction of their dates.
 //!
 //! The note is the extension [`CLOCK_URL`]. It keeps the monotonic stamp, from which the true time
 //! follows once the clock is set, and what the wall clock showed: another program on the same machine
@@ -145,7 +145,7 @@ fn note_of(resource: &Resource) -> Option<&Extension> {
 }
 
 /// Returns true if it may still become known when a resource came in: it came in one of these intervals, in which
-/// nobody knew the time.
+/// the time was unknown.
 pub(crate) fn waits(resource: &Resource, intervals: &[UntrustedInterval]) -> bool {
     let uncertainty = note_of(resource).and_then(ClockUncertainty::of);
     let may_tell = |uncertainty: ClockUncertainty| {

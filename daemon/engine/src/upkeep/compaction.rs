@@ -1,4 +1,4 @@
-//! Compaction on the sealing thread: when there is nothing to seal and nobody waits for the writer,
+//! Compaction on the sealing thread: when there is nothing to seal and no caller waits for the writer,
 //! or because someone asks for it.
 //!
 //! Which segments are due is decided in [`policy`]; how a run becomes one segment is
@@ -53,7 +53,7 @@ pub(crate) struct Compactor {
     was_full: Option<Instant>,
     /// The newest transaction when no more was to be made.
     exhausted: Option<u64>,
-    /// True if so much is dead in logs that room is made by sealing them.
+    /// True if so much is dead in logs that sealing them frees space.
     has_dead_logs: bool,
     /// Time and result of the last survey of the segments, by number.
     read: Option<(Instant, Vec<(u64, ForgottenTraces)>)>,
@@ -81,12 +81,12 @@ impl Compactor {
         self.rules = rules(settings);
     }
 
-    /// Returns true if room is made: the disk is full, or was so within the time between two looks.
-    pub(crate) fn is_to_make_room(&self, shared: &Shared) -> bool {
+    /// Returns true if space is to be freed: the disk is full, or was so within the time between two looks.
+    pub(crate) fn is_to_free_up(&self, shared: &Shared) -> bool {
         shared.is_full() || self.was_full.is_some_and(|at| at.elapsed() < LOOK)
     }
 
-    /// Returns true if logs are to be sealed because what is dead in them takes room that lacks.
+    /// Returns true if logs are to be sealed because what is dead in them takes space that lacks.
     pub(crate) fn has_dead_logs(&self) -> bool {
         self.has_dead_logs
     }
@@ -96,16 +96,16 @@ impl Compactor {
         micros(self.history)
     }
 
-    /// Makes room, by one run of segments or by having logs sealed. Nobody need be idle for that. Tells whether there
+    /// Frees space, by one run of segments or by having logs sealed. It does not wait for idle time. Tells whether there
     /// may be more to make.
-    pub(crate) fn make_room(&mut self, sealer: &mut Sealer, shared: &Shared) -> bool {
+    pub(crate) fn free_up(&mut self, sealer: &mut Sealer, shared: &Shared) -> bool {
         if shared.is_full() {
             self.was_full = Some(Instant::now());
         }
         let newest = sealer.catalog.read().newest();
         let is_known = self.exhausted == Some(newest) && self.looked.elapsed() < LOOK_WHEN_SHORT;
         if !self.is_allowed || !shared.faults.may_seal() || is_known {
-            shared.room.is_being_made.store(false, Ordering::Release);
+            shared.free_space.is_being_freed.store(false, Ordering::Release);
             return false;
         }
         let made = self.step(sealer, shared, &mut Compacted::default());
@@ -117,11 +117,14 @@ impl Compactor {
         self.has_dead_logs = !is_more_due && self.look_at_logs(sealer, shared);
         if self.has_dead_logs {
             // What is dead in a log goes only once its end is in a log that is closed.
-            shared.room.is_log_to_close.store(true, Ordering::Release);
+            shared.free_space.is_log_to_close.store(true, Ordering::Release);
         }
         self.exhausted = (!is_more_due && !self.has_dead_logs).then_some(newest);
         self.looked = Instant::now();
-        shared.room.is_being_made.store(is_more_due || self.has_dead_logs, Ordering::Release);
+        shared
+            .free_space
+            .is_being_freed
+            .store(is_more_due || self.has_dead_logs, Ordering::Release);
         is_more_due
     }
 
@@ -134,15 +137,15 @@ impl Compactor {
             garbage_in_logs(&catalog, &sealer.pieces, horizon)
         };
         let (before, after) = (logs.live + logs.dead, segment_room(logs.live));
-        logs.dead > 0 && after <= full.room && full.is_worth(before, after)
+        logs.dead > 0 && after <= full.free && full.is_worth(before, after)
     }
 
-    /// The room to work with, if room is to be made.
+    /// The space to work with, if some is to be freed.
     fn full(&self, shared: &Shared) -> Option<Full> {
-        self.is_to_make_room(shared).then(|| {
-            let reserve = shared.room.reserve();
-            let room = reserve.free_with().saturating_sub(BESIDE);
-            Full { room, is_dire: !reserve.has_room() }
+        self.is_to_free_up(shared).then(|| {
+            let reserve = shared.free_space.reserve();
+            let free = reserve.free_with().saturating_sub(BESIDE);
+            Full { free, is_dire: !reserve.can_be_kept() }
         })
     }
 
@@ -250,7 +253,7 @@ impl Compactor {
         sealer: &mut Sealer,
         shared: &Shared,
     ) -> Result<Compacted, CompactError> {
-        with_reserve(shared.room.reserve_to_lend(), CompactError::is_full, || {
+        with_reserve(shared.free_space.reserve_to_lend(), CompactError::is_full, || {
             sealer.compact(run.clone(), now, self.history)
         })
     }
@@ -263,7 +266,7 @@ impl Compactor {
         shared: &Shared,
         done: &mut Compacted,
     ) -> Result<(), CompactError> {
-        // Again after each one that turns out to be damaged: it is passed over then. And while room comes.
+        // Again after each one that turns out to be damaged: it is passed over then. And while space comes.
         while self.rewrite_once(scope, sealer, shared, done)? {}
         let unsound = sealer.pieces.iter().find(|piece| !piece.is_sound);
         unsound.map_or(Ok(()), |piece| {
@@ -292,7 +295,7 @@ impl Compactor {
         let is_wanted = |at: usize| scope == CompactionScope::All || tells(at);
         let gains = |at: usize| tells(at) || segments[at].dead > 0;
         let full = self.full(shared);
-        let fits = full.map_or(u64::MAX, |full| largest_segment_in(full.room));
+        let fits = full.map_or(u64::MAX, |full| largest_segment_in(full.free));
         let runs = policy::all(&segments, self.rules.segment_max.min(fits), is_wanted, gains);
         self.read = None;
         // From the oldest on: a tombstone may go when nothing older is left.

@@ -30,7 +30,7 @@ use crate::disk::Disk;
 use crate::index::catalog::Catalog;
 use crate::index::doc::DocId;
 use crate::index::facts::meaning_of;
-use crate::index::vectors::{Backend, MAX_SPACES, Space, Words, compare};
+use crate::index::vectors::{Backend, MAX_SPACES, VectorSpace, Words, compare};
 use crate::shared::Shared;
 
 /// Versions read and added at a time: recalls wait while they are added.
@@ -89,7 +89,7 @@ pub(crate) fn embed_in_background(
 
 impl Embedding {
     fn run(mut self) {
-        // Until they are read or made, whoever asks is told that they are missing.
+        // Until they are read or made, callers are told that they are missing.
         self.shared.vectors.pending.store(self.left(), Ordering::Relaxed);
         self.load();
         self.shared.vectors.is_loaded.store(true, Ordering::Release);
@@ -132,7 +132,7 @@ impl Embedding {
         let model = self.backend.embedder.as_ref().map(|embedder| embedder.model().clone());
         // Vectors of another model are of no use, and neither are given ones where the same model makes them from now on:
         // those come with the rest.
-        let stays = |space: &Space| match &model {
+        let stays = |space: &VectorSpace| match &model {
             Some(model) if space.is_given() => !compare(space.model(), model),
             Some(model) => space.model() == model,
             None => space.is_given(),
@@ -155,7 +155,7 @@ impl Embedding {
             if let Some(model) = model
                 && !spaces.iter().any(|space| !space.is_given())
             {
-                spaces.push(Space::new(model, false));
+                spaces.push(VectorSpace::new(model, false));
                 self.files.push(SpaceFiles::default());
             }
         }
@@ -327,11 +327,11 @@ impl Embedding {
         let vectors = &self.shared.vectors;
         let mut spaces = vectors.spaces_mut();
         for (model, is_given, id, vector) in rows {
-            let of = |space: &Space| *space.model() == model && space.is_given() == is_given;
+            let of = |space: &VectorSpace| *space.model() == model && space.is_given() == is_given;
             let at = match spaces.iter().position(of) {
                 Some(at) => at,
                 None if spaces.len() < MAX_SPACES => {
-                    spaces.push(Space::new(model, is_given));
+                    spaces.push(VectorSpace::new(model, is_given));
                     self.files.push(SpaceFiles::default());
                     spaces.len() - 1
                 }
@@ -352,7 +352,7 @@ impl Embedding {
 }
 
 /// A bit for each version that has a row in a space.
-fn done_in(space: &Space, count: usize) -> Vec<u64> {
+fn done_in(space: &VectorSpace, count: usize) -> Vec<u64> {
     let mut done = vec![0_u64; count.div_ceil(64)];
     for (doc, ..) in space.rows_from(0) {
         if let Some(word) = done.get_mut(doc as usize / 64) {

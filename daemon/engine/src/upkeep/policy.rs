@@ -11,7 +11,7 @@
 //!   byte it frees.
 //! - What someone has had forgotten is gone from the card after a bounded time, however little else is
 //!   dead. It waits only for a day whose budget is not used up; what it writes beyond that is owed. What
-//!   a rule let go of is only dead: nobody minds that it is there.
+//!   a rule let go of is only dead: it does no harm where it is.
 //! - Where the store takes more of the card than it may, a tenth is enough.
 //! - On a disk that is full, room is worth more than wear: whatever frees a block in `WORTH` is rewritten, what frees
 //!   most for what it writes first, of what fits into the room there is. Where not even the reserve can be kept, each
@@ -82,15 +82,15 @@ pub(crate) struct Allowance {
     pub may_write: u64,
     /// True if the store takes more of the card than it may: then room is worth more than wear.
     pub is_short: bool,
-    /// The room to work with on a full disk; `None` on one that is not full.
+    /// The space to work with on a full disk; `None` on one that is not full.
     pub full: Option<Full>,
 }
 
-/// The room to work with on a full disk.
+/// The space to work with on a full disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Full {
     /// Bytes that a new segment may take, beside those it replaces.
-    pub room: u64,
+    pub free: u64,
     /// True if there is no room even for the reserve.
     pub is_dire: bool,
 }
@@ -121,7 +121,7 @@ pub(crate) fn due(
     let rules = &Rules { segment_max: rules.segment_max.min(LEAST.max(left / PARTS)), ..*rules };
     let is_overdue = |s: &Segment| s.forgotten_for.is_some_and(|held| held >= rules.purge_after);
     if let Some(full) = &allowance.full {
-        let fits = |s: &Segment| s.is_sound && segment_room(s.left()) <= full.room;
+        let fits = |s: &Segment| s.is_sound && segment_room(s.left()) <= full.free;
         let overdue = || segments.iter().position(|s| is_overdue(s) && fits(s));
         // Two that lost two fifths each become one.
         let most = reserve::segment(rules.segment_max);
@@ -150,7 +150,7 @@ fn freeing(segments: &[Segment], limit: u64, full: &Full) -> Option<Range<usize>
             left = left.saturating_add(segment.left());
             let after = segment_room(left);
             let is_one = at == first;
-            if !segment.is_sound || after > full.room || (!is_one && left > limit) {
+            if !segment.is_sound || after > full.free || (!is_one && left > limit) {
                 break;
             }
             let freed = before.saturating_sub(after);
@@ -319,8 +319,8 @@ mod tests {
 
     #[test]
     fn on_a_full_disk_what_frees_most_and_fits_comes_first() {
-        let on = |room: u64, is_dire| {
-            let full = Some(Full { room, is_dire });
+        let on = |free: u64, is_dire| {
+            let full = Some(Full { free, is_dire });
             Allowance { may_write: 0, is_short: false, full }
         };
         let mut segments = vec![segment(MIB, 0); 6];
@@ -389,10 +389,10 @@ mod tests {
         #[test]
         fn making_room_comes_to_an_end_and_needs_no_more_than_there_is(
             mut segments in proptest::collection::vec(any_segment(), 0..60),
-            room in 0..40 * MIB,
+            free in 0..40 * MIB,
             is_dire in any::<bool>(),
         ) {
-            let full = Full { room, is_dire };
+            let full = Full { free, is_dire };
             let allowance = Allowance { may_write: 0, is_short: false, full: Some(full) };
             let taken = |segments: &[Segment]| -> u64 {
                 segments.iter().map(|s| segment_room(s.bytes)).sum()
@@ -401,7 +401,7 @@ mod tests {
                 let is_overdue = segments[run.start].forgotten_for.is_some_and(|held| held >= DAY);
                 let before = taken(&segments);
                 let left: u64 = segments[run.clone()].iter().map(Segment::left).sum();
-                prop_assert!(segment_room(left) <= room);
+                prop_assert!(segment_room(left) <= free);
                 prop_assert!(segments[run.clone()].iter().all(|s| s.is_sound));
                 segments.splice(run, [segment(left, 0)]);
                 prop_assert!(is_overdue || taken(&segments) + BLOCK <= before);

@@ -1,6 +1,6 @@
-//! Reads each segment through once in `store.scrub_days`, while nothing else is to do, and mends what has rotted.
+//! Reads each segment through once in `store.scrub_days`, while nothing else is to do, and repairs what has rotted.
 //!
-//! Flash loses bits also where nobody reads, and a sidecar mends only what is found before more of it is lost. So all
+//! Flash loses bits also where nothing is read, and a sidecar mends only what is found before more of it is lost. So all
 //! is read in rounds: each segment is due when as much of the round has gone by as lies before it, so that the reading is
 //! spread evenly. How far the round is stands in the [`Mark`](omird_store::Mark): a robot that runs an hour a day
 //! comes round as well. What a reader stumbles over comes first.
@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use omird_store::{FileId, Healed, Mender, Scrub, SealedSegment};
+use omird_store::{FileId, Mender, Scrub, Scrubbed, SealedSegment};
 
 use crate::card::health::Part;
 use crate::shared::Shared;
@@ -50,7 +50,7 @@ fn due(pieces: &[SealedSegment], round: Scrub, now: i64, period: i64) -> (Option
     (is_due.then_some(next), round)
 }
 
-/// Reads and mends, on the thread that seals.
+/// Reads and repairs, on the thread that seals.
 pub(crate) struct Scrubber {
     mender: Arc<Mender>,
     is_allowed: bool,
@@ -98,7 +98,7 @@ impl Scrubber {
         read.collect()
     }
 
-    /// Reads one segment through, if one is due and nobody waits for the writer. Tells whether there may be more.
+    /// Reads one segment through, if one is due and no caller waits for the writer. Tells whether there may be more.
     pub(crate) fn idle(&mut self, sealer: &mut Sealer, shared: &Shared) -> bool {
         let is_busy = !shared.queue.is_idle();
         if !self.is_allowed || is_busy || shared.is_stopping.load(Ordering::Acquire) {
@@ -147,7 +147,7 @@ impl Scrubber {
         is_unreadable
     }
 
-    /// Reads a segment and mends it. Returns whether it could be read and written.
+    /// Reads a segment and repairs it. Returns whether it could be read and written.
     fn scrub(&mut self, sealer: &mut Sealer, shared: &Shared, number: u64) -> bool {
         let outcome = scrub(sealer, shared, number);
         self.refused = outcome.is_none().then(Instant::now);
@@ -158,17 +158,17 @@ impl Scrubber {
     }
 }
 
-/// Reads a segment and mends it, and tells what was found: whether some of it is lost; `None` if the disk refused.
+/// Reads a segment and repairs it, and tells what was found: whether some of it is lost; `None` if the disk refused.
 pub(crate) fn scrub(sealer: &mut Sealer, shared: &Shared, number: u64) -> Option<bool> {
     let file = FileId::segment(number).path();
     match sealer.scrub(number) {
-        Ok(None | Some(Healed::Sound)) => shared.integrity.sound(&file),
-        Ok(Some(Healed::Segment(_))) => shared.integrity.repaired(&file),
-        Ok(Some(Healed::Sidecar)) => {
+        Ok(None | Some(Scrubbed::Sound)) => shared.integrity.sound(&file),
+        Ok(Some(Scrubbed::Segment(_))) => shared.integrity.repaired(&file),
+        Ok(Some(Scrubbed::Sidecar)) => {
             tracing::info!(file, "has a new sidecar");
             shared.integrity.sound(&file);
         }
-        Ok(Some(Healed::Lost)) => {
+        Ok(Some(Scrubbed::Lost)) => {
             shared.integrity.lost(&file, "it is damaged beyond what its sidecar can restore");
             return Some(true);
         }

@@ -84,7 +84,7 @@ fn set_unsound(waiting: &mut VecDeque<Closed>, log: u64, shared: &Shared) {
     }
 }
 
-/// Writes logs that wait again if somebody deleted them. One that nobody holds open any more is lost.
+/// Writes logs that wait again if they were deleted. One that no reader holds open any more is lost.
 fn keep_logs(sealer: &Sealer, waiting: &mut VecDeque<Closed>, shared: &Shared) {
     if !shared.faults.may_seal() {
         return;
@@ -171,11 +171,11 @@ impl Sealing {
                 Ok(SealOrder::Report(done)) => report = Some(done),
                 Ok(SealOrder::Compact(scope, answer)) => self.asked.push((scope, answer)),
                 Ok(SealOrder::Stop) => is_stopping = true,
-                Ok(SealOrder::MakeRoom) | Err(RecvTimeoutError::Timeout) => {}
+                Ok(SealOrder::FreeUp) | Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
             if self.shared.broken.refusal().is_some() {
-                // Nobody knows what the writer left half done in what logs are judged by.
+                // It is unknown what the writer left half done in what logs are judged by.
                 break;
             }
             keep_logs(&self.sealer, &mut self.waiting, &self.shared);
@@ -215,11 +215,11 @@ impl Sealing {
     /// Compacts one run, if any is due. Tells whether there may be more.
     fn keep_up(&mut self) -> bool {
         let Self { compactor, sealer, shared, .. } = self;
-        if compactor.is_to_make_room(shared) {
-            return compactor.make_room(sealer, shared)
+        if compactor.is_to_free_up(shared) {
+            return compactor.free_up(sealer, shared)
                 || (self.due(false) == 0 && self.scrubber.idle(&mut self.sealer, &self.shared));
         }
-        shared.room.is_being_made.store(false, Ordering::Release);
+        shared.free_space.is_being_freed.store(false, Ordering::Release);
         self.due(false) == 0
             && (self.compactor.idle(&mut self.sealer, &self.shared)
                 || self.scrubber.idle(&mut self.sealer, &self.shared))
@@ -227,7 +227,7 @@ impl Sealing {
 
     fn next(&self) -> Result<SealOrder, RecvTimeoutError> {
         if !self.is_more_due {
-            let is_short = self.compactor.is_to_make_room(&self.shared);
+            let is_short = self.compactor.is_to_free_up(&self.shared);
             let wait = match (is_short, self.due(false) > 0) {
                 (true, _) => compaction::LOOK_WHEN_FULL,
                 // After a failure, unless there is more news first.
@@ -261,9 +261,10 @@ impl Sealing {
             let logs: Vec<Unsealed> = waiting.iter().take(count).map(|closed| closed.log).collect();
             let horizon = shared.time.history().as_micros().saturating_sub(*history);
             let lapse = Retention { horizon, durable: *durable };
-            let sealed = with_reserve(shared.room.reserve_to_lend(), SealError::is_full, || {
-                sealer.seal(&logs, shared.time.order(), lapse)
-            });
+            let sealed =
+                with_reserve(shared.free_space.reserve_to_lend(), SealError::is_full, || {
+                    sealer.seal(&logs, shared.time.order(), lapse)
+                });
             match sealed {
                 Ok(_) => {
                     shared.faults.recovered(Part::Seal);

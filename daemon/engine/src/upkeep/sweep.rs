@@ -5,7 +5,7 @@
 //! near-duplicate observations become one record, what stopped being valid long ago is forgotten,
 //! and where there is no room what is needed least. The catalog is held for one slice only, and
 //! between two there is a pause in which recalls have the machine to themselves. What a pass finds to
-//! do goes through the writer, when nobody else waits for it.
+//! do goes through the writer, when no caller waits for it.
 //!
 //! No pass is needed for a right answer: tiers follow from the time they are asked for
 //! ([`crate::index::fading`]). So a sweep that is cut loses nothing; the next one looks again.
@@ -29,14 +29,14 @@ use crate::error::{Code, Error};
 
 pub use self::report::SweepReport;
 
-/// The reason for a pass, and its caller.
+/// How a pass goes: what it may write, and when.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum SweepTrigger {
-    /// Nobody does: what it would write waits for a day whose budget is not used up.
+enum SweepMode {
+    /// By itself, in idle time: what it would write waits for a day whose budget is not used up.
     Upkeep,
-    /// Somebody waits for it.
+    /// At once, since a caller waits for it.
     Asked,
-    /// Somebody wants to know what it would do.
+    /// Without writing: it reports what it would do.
     DryRun,
 }
 
@@ -72,14 +72,14 @@ impl Engine {
         if !dry_run {
             self.check_writable()?;
         }
-        // Whoever asks need not wait until the one under way finds the idle time for its whole pass.
+        // The caller need not wait until the one under way finds the idle time for its whole pass.
         // One at a time: each has a thread that others want to recall with.
         let Some(_sweeping) = Sweeping::take(&self.inner.shared.sweep.is_asked) else {
             let message = "another sweep is under way; try again in a moment";
             return Err(Error::new(Code::Busy, message));
         };
-        let purpose = if dry_run { SweepTrigger::DryRun } else { SweepTrigger::Asked };
-        self.pass(purpose, &|| true)
+        let mode = if dry_run { SweepMode::DryRun } else { SweepMode::Asked };
+        self.pass(mode, &|| true)
     }
 
     /// States that so many bytes are needed: the next sweep makes room for them, once. Where the store
@@ -97,12 +97,12 @@ impl Engine {
     /// # Errors
     /// What the writer refuses.
     pub(crate) fn sweep_gently(&self, pause: &dyn Fn() -> bool) -> Result<SweepReport, Error> {
-        self.pass(SweepTrigger::Upkeep, pause)
+        self.pass(SweepMode::Upkeep, pause)
     }
 
-    fn pass(&self, purpose: SweepTrigger, pause: &dyn Fn() -> bool) -> Result<SweepReport, Error> {
+    fn pass(&self, mode: SweepMode, pause: &dyn Fn() -> bool) -> Result<SweepReport, Error> {
         let mut announced = self.inner.announced.lock();
-        pass::Pass::new(self, &mut announced, purpose, pause).run()
+        pass::Pass::new(self, &mut announced, mode, pause).run()
     }
 }
 

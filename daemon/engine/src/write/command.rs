@@ -26,7 +26,7 @@ pub enum Change {
     Remember(Vec<Prepared>),
     /// Merge these into what is stored, all or none; a large one has the permit to.
     Merge(Vec<Prepared>, Precedence, Option<ImportPermit>),
-    /// Redate these, by the spans in which nobody knew the time.
+    /// Redate these, by the spans in which the time was unknown.
     Correct(Vec<RefKey>, Vec<UntrustedInterval>),
     /// Forget these, and what cannot exist without them.
     Forget(Vec<Ref>),
@@ -237,7 +237,7 @@ fn stored_value(stored: &Stored) -> Value {
 /// (`UNAUTHORIZED`, `BUSY`, a stop), on the thread that submits it, before that returns. So it takes no lock that
 /// the submitter holds. It does not block, for all other answers wait behind it. It is dropped without a call where
 /// the engine breaks before it answers: whether the change was made is not known then.
-pub type Reply = Box<dyn FnOnce(Result<Receipt, Error>) + Send>;
+pub(crate) type Reply = Box<dyn FnOnce(Result<Receipt, Error>) + Send>;
 
 /// Something that happened to a resource, announced after it was committed.
 #[derive(Debug, Clone, PartialEq)]
@@ -248,7 +248,7 @@ pub struct Event {
     pub target: Ref,
     /// The resource as CBOR; nothing for what was forgotten.
     pub resource: Vec<u8>,
-    /// The cause, if nobody asked for it.
+    /// The cause, if no caller asked for it.
     pub cause: Option<Cause>,
     /// The transaction; of what wrote nothing, the last one before. 0 until it is committed.
     pub seq: u64,

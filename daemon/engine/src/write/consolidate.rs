@@ -118,7 +118,7 @@ pub(crate) fn sources(record: &MemoryRecord) -> BTreeSet<String> {
 /// Its words, its place and how that was found out are those of the newest. Importance and half-life are the greatest, accesses are
 /// added up, the last access is the latest, it is as old as the oldest and happened when the newest
 /// did; what is in doubt about a date goes with the date. Its confidence is the evidence of all sources over the prior, calibrated by
-/// [`Beta::damped`]; where nobody gave evidence it states what it stated.
+/// [`Beta::damped`]; without evidence it states what it stated.
 pub(crate) fn consolidate<'a>(
     survivor: &Id,
     newest: &Observation,

@@ -23,7 +23,7 @@ pub struct Listening {
     _listener: Arc<Listener>,
 }
 
-/// Events in a queue, for whoever cannot promise to be quick.
+/// Events in a queue, for a listener that cannot promise to be quick.
 pub struct EventQueue {
     events: Receiver<Event>,
     missed: Arc<AtomicU64>,
@@ -32,7 +32,7 @@ pub struct EventQueue {
 
 impl Events {
     /// Calls `listener` for each event from now on, in the order of the commits, on the thread that also gives the
-    /// answers: whoever blocks there holds up everybody's. A panic in it costs it that event.
+    /// answers: a listener that blocks holds up those of all callers. A panic in it costs it that event.
     pub fn listen(&self, listener: impl Fn(&Event) + Send + Sync + 'static) -> Listening {
         let listener: Arc<Listener> = Arc::new(listener);
         let mut listeners = self.0.lock();

@@ -22,8 +22,8 @@ pub(crate) enum SealOrder {
     Look(Sender<()>),
     /// Try all that is waiting, once, and report the reason if anything is left.
     Report(Sender<Result<(), Error>>),
-    /// Make room on a disk that is full, without waiting until it is time to look.
-    MakeRoom,
+    /// Free space on a disk that is full, without waiting until it is time to look.
+    FreeUp,
     /// Compact, once everything before is sealed.
     Compact(CompactionScope, CompactionAnswer),
     /// Seal what is due, or all if there is no segment yet, once, and stop.
@@ -40,7 +40,7 @@ pub(crate) struct Closed {
 }
 
 /// Age of a log. One that was begun long after `now` was so while a wrong clock counted
-/// as right: nobody knows how old it is, so it does not wait for that time to come.
+/// as right: its age is unknown, so it does not wait for that time to come.
 pub(crate) fn age(began: Timestamp, now: Timestamp) -> Duration {
     match now.micros_since(began) {
         ahead if ahead < -AMISS => Duration::MAX,

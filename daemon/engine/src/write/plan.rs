@@ -268,7 +268,7 @@ impl<'a> Planner<'a> {
     /// Returns true if the newest version of a reference can be read, if it has one.
     ///
     /// # Errors
-    /// `INTERNAL` if nobody can tell: the card is away for now.
+    /// `INTERNAL` if that cannot be told: the card is away for now.
     fn whole(&self, key: &RefKey) -> Result<bool, Error> {
         let (handle, is_missing) = {
             let catalog = self.catalog();
@@ -402,12 +402,12 @@ impl<'a> Planner<'a> {
             named.filter(|(_, key)| is_meant(key)).collect()
         };
         queue.reverse();
-        // Names that the card has lost with all versions: a tombstone says that nobody misses them any more.
+        // Names that the card has lost with all versions: a tombstone says that they are not missing any more.
         for target in targets {
             let key = RefKey::of(target);
             let catalog = self.catalog();
             let lost = catalog.losses.missed(&key).filter(|lost| {
-                // Nobody knows when a version was recorded that damaged bytes alone tell of.
+                // The time is unknown at which a version was recorded that damaged bytes alone tell of.
                 let is_meant = up_to == u64::MAX || !lost.is_presumed && lost.stamp.seq <= up_to;
                 is_meant && catalog.live(&key).is_none()
             });

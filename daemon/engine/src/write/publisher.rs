@@ -34,7 +34,7 @@ pub(crate) fn publish_in_background(
             answer(delivery, &mut waiting);
             while let Some(event) = waiting.pop_front() {
                 events.announce(&event);
-                // An import announces as much as it brought: nobody's answer waits behind that.
+                // An import announces as much as it brought: no answer waits behind that.
                 deliveries.try_iter().for_each(|next| answer(next, &mut waiting));
             }
         }

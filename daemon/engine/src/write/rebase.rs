@@ -65,7 +65,7 @@ impl Rebase {
     }
 
     /// The record that tells of the step: in the same transaction, and what a step back starts from. It is
-    /// anchored until nobody can take that back any more, or it might be forgotten before.
+    /// anchored until that cannot be taken back any more, or it might be forgotten before.
     pub fn record(&self, id: Id, moved: u64, now: Timestamp) -> Resource {
         let names: Vec<&str> = self.keyframes.iter().map(|(name, _)| name.as_str()).collect();
         let shown = names[..names.len().min(5)].join(", ");

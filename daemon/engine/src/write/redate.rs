@@ -174,8 +174,8 @@ impl Writer {
     }
 }
 
-/// A time of access as it is once dating shows `now`: moved if it was noted while nobody knew the
-/// time, and never later than now, so that nothing stays unfaded until a wrong clock's time has come.
+/// A time of access as it is once dating shows `now`: moved if it was noted while the time was
+/// unknown, and never later than now, so that nothing stays unfaded until a wrong clock's time has come.
 fn adjusted(last_access: i64, intervals: &[UntrustedInterval], now: i64) -> i64 {
     let interval = intervals.iter().rev().find(|interval| interval.dated().contains(&last_access));
     let moved = interval.and_then(|interval| Some(last_access.saturating_add(interval.step()?)));

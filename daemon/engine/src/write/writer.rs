@@ -120,7 +120,7 @@ impl Writer {
                 Ok(Message::Compact { scope, answer }) => self.compact(scope, answer),
                 Ok(Message::Task(order)) => self.run_task(order),
                 Ok(Message::Probe(alive)) => {
-                    // Whoever asked may not wait any more.
+                    // The caller may not wait any more.
                     let _ = alive.send(());
                 }
                 Err(RecvTimeoutError::Disconnected) => break,
@@ -141,7 +141,7 @@ impl Writer {
         // Before anything is staged: what was in the way may be gone by now.
         self.make_ready(grows(&first.0));
         if !grows(&first.0) {
-            self.let_room_be_made();
+            self.wait_for_free_space();
         }
         let most = GROUP_BYTES.min(reserve::group(self.settings.segment_bytes));
         let catalog = self.catalog.clone();
@@ -152,12 +152,12 @@ impl Writer {
         let mut next = Some(first);
         while let Some((mut change, bytes, reply)) = next.take() {
             group.shrinks |= !grows(&change);
-            let planned = match self.no_room(&change) {
+            let planned = match self.quota_refusal(&change) {
                 Some(error) => Err(NoPlan::Refused(error)),
                 None => planner.plan(&mut change),
             };
             let planned = match planned {
-                Ok(plan) if grows(&change) => match self.no_room_for(&plan) {
+                Ok(plan) if grows(&change) => match self.space_refusal(&plan) {
                     // What is planned next would go by what is not written.
                     Some(error) => {
                         group.weight += bytes;
@@ -237,7 +237,7 @@ impl Writer {
             && self.log_fault() == Some(State::Full)
         {
             // Also where it is lent, and comes back: then room was made.
-            if self.shared.room.reserve().give_up() {
+            if self.shared.free_space.reserve().give_up() {
                 tracing::warn!("the reserve is given up, so that what is forgotten can be noted");
             }
             if self.log.is_sound || self.begin_log() {
@@ -360,7 +360,7 @@ impl Writer {
         .collect()
     }
 
-    /// Brings one transaction into the catalog: step by step where nobody sees it, then all of it at once. What it
+    /// Brings one transaction into the catalog: step by step where no reader sees it, then all of it at once. What it
     /// gives is not needed any more, and is large: it is to be dropped when the catalog is not held.
     fn enter(
         &mut self,
@@ -442,7 +442,9 @@ impl Writer {
         if self.last_mark.elapsed() >= self.settings.mark_interval {
             self.note(Vec::new());
         }
-        if self.log.has_changes && self.shared.room.is_log_to_close.swap(false, Ordering::AcqRel) {
+        if self.log.has_changes
+            && self.shared.free_space.is_log_to_close.swap(false, Ordering::AcqRel)
+        {
             self.rotate();
         }
         if may_try && self.log.is_to_close {
@@ -493,7 +495,7 @@ impl Writer {
     fn stop(mut self) {
         self.keep_time();
         self.take_touches();
-        // A store that has no segment yet leaves one, so that whoever takes the card out finds a file that
+        // A store that has no segment yet leaves one, so that an operator who takes the card out finds a file that
         // any CBOR reader opens. After that the log stays a log: what is durable need not be written a
         // second time for every stop.
         let is_first = self.shared.sealed.segments.load(Ordering::Relaxed) == 0;

@@ -8,7 +8,7 @@ use omir_core::geo::GeoPoint;
 use omir_core::instant::Timestamp;
 use omir_core::space::{Aabb, Center};
 use omir_core::value::Value;
-use omird_engine::{Query, Span};
+use omird_engine::{Query, TimeRange};
 
 use crate::failure::Failure;
 
@@ -87,7 +87,7 @@ pub(crate) fn read(
         return Err(Failure::invalid(path, "`radius` needs `near` or `geo` to be around"));
     }
     if (from, to) != (Bound::Unbounded, Bound::Unbounded) {
-        query.time = Some(Span { from, to });
+        query.time = Some(TimeRange { from, to });
     }
     Ok(query)
 }

@@ -8,8 +8,8 @@ mod change;
 mod look;
 mod memory;
 mod page;
-mod span;
 mod table;
+mod time_range;
 mod whereabouts;
 
 use omir_core::instant::Timestamp;

@@ -28,7 +28,7 @@ use crate::segment::{self, Draft, EarlierResource};
 use crate::signature::DeviceKey;
 use crate::tombstone::{EndCause, Tombstone};
 use crate::version::Stamp;
-use crate::{device_key, healing, wal, witness};
+use crate::{device_key, segment_repair, wal, witness};
 
 /// Why a repair ended early. What it wrote so far is of no use and may be deleted.
 #[derive(Debug)]
@@ -294,7 +294,12 @@ impl Writer<'_> {
         let contents = segment::contents(&sealed, block.digest)
             .map_err(|fault| io::Error::other(format!("segment {number}: {fault}")))?;
         let seal = self.key.sign(number, &contents, self.previous, None);
-        healing::write_sidecar(&self.disk, number, &sealed, &witness::of_block::<Names>(&block))?;
+        segment_repair::write_sidecar(
+            &self.disk,
+            number,
+            &sealed,
+            &witness::of_block::<Names>(&block),
+        )?;
         disk::replace(&self.disk, &segment::signature_path(number), seal.to_json().as_bytes())?;
         disk::replace(&self.disk, &segment::path(number), &sealed)?;
         self.disk.sync_dir(segment::DIR)?;

@@ -95,7 +95,7 @@ impl<I: Index> Recovery<'_, I> {
                     }
                 },
             };
-            self.mend_log(number, &mut bytes)?;
+            self.repair_log(number, &mut bytes)?;
             let first_seq = wal::read(&bytes, number).map(|c| c.first_seq).ok();
             contents.push((number, bytes, first_seq));
         }
@@ -305,7 +305,7 @@ impl<I: Index> Recovery<'_, I> {
     }
 
     /// Turns back single bits of a log that have rotted, on the card as well.
-    fn mend_log(&mut self, number: u64, bytes: &mut [u8]) -> io::Result<()> {
+    fn repair_log(&mut self, number: u64, bytes: &mut [u8]) -> io::Result<()> {
         let path = wal::path(number);
         let mended = wal::mend(bytes, number);
         let Some(first) = mended.first() else { return Ok(()) };

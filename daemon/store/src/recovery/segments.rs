@@ -26,7 +26,7 @@ use crate::segment::{LostName, WithLosses};
 use crate::signature::Seal;
 use crate::version::{DocId, FileId};
 use crate::witness::{Fact, FactKind};
-use crate::{healing, segment};
+use crate::{segment, segment_repair};
 
 /// The state of a segment as it was found.
 enum Examined<D: IndexExtractor> {
@@ -211,7 +211,7 @@ impl<I: Index> Recovery<'_, I> {
             {
                 if let Some(first) = lost.first() {
                     // Its second copy knows those that are no first versions. Where that is lost as well, the damaged bytes tell.
-                    let facts = healing::facts_of(self.disk, number);
+                    let facts = segment_repair::facts_of(self.disk, number);
                     let has_facts = facts.is_some();
                     self.facts.extend(facts.unwrap_or_default());
                     for LostName { key, stamp } in names {

@@ -12,7 +12,7 @@ use std::io;
 use super::{Recovery, borne};
 use crate::index::Index;
 use crate::segment::{self, salvage};
-use crate::{disk, healing, wal, witness};
+use crate::{disk, segment_repair, wal, witness};
 
 impl<I: Index> Recovery<'_, I> {
     /// Hears the witnesses of logs that are gone or set aside, and takes in what all of them say.
@@ -61,7 +61,7 @@ impl<I: Index> Recovery<'_, I> {
             // What it held is told by its sidecar as well.
             if let Some(number) = name.strip_suffix(".damaged").and_then(segment::number_of) {
                 let path = format!("{}/{name}", segment::DIR);
-                self.facts.extend(healing::facts_of(self.disk, number).unwrap_or_default());
+                self.facts.extend(segment_repair::facts_of(self.disk, number).unwrap_or_default());
                 if let Ok((bytes, _)) = disk::read_around(self.disk, &path) {
                     self.names.extend(salvage::keys_set_aside(&bytes));
                 }

@@ -37,7 +37,7 @@ proptest! {
                 Some(seed) => stripe[from..to].copy_from_slice(&noise(to - from, seed)),
             }
         }
-        read.repair(&mut rotten).unwrap();
+        read.mend(&mut rotten).unwrap();
         prop_assert!(rotten == whole);
     }
 
@@ -50,12 +50,12 @@ proptest! {
         let sidecar = Sidecar::of(7, &whole, Vec::new());
         let mut flipped = whole.clone();
         flipped[at.index(len)] ^= 1 << bit;
-        prop_assert_eq!(sidecar.repair(&mut flipped), Ok(1));
+        prop_assert_eq!(sidecar.mend(&mut flipped), Ok(1));
         let mut short = whole[..len.saturating_sub(cut)].to_vec();
-        sidecar.repair(&mut short).unwrap();
+        sidecar.mend(&mut short).unwrap();
         let mut long = whole.clone();
         long.extend(noise(more, 3));
-        prop_assert_eq!(sidecar.repair(&mut long), Ok(0));
+        prop_assert_eq!(sidecar.mend(&mut long), Ok(0));
         prop_assert!(flipped == whole && short == whole && long == whole);
     }
 
@@ -86,26 +86,26 @@ proptest! {
         let at = at.index(sidecar.len());
         sidecar[at] ^= 1;
         if let Ok(read) = Sidecar::decode(&sidecar) {
-            let _ = read.repair(&mut bytes.clone());
+            let _ = read.mend(&mut bytes.clone());
         }
     }
 }
 
 #[test]
-fn what_is_beyond_repair_is_refused() {
+fn what_is_beyond_mending_is_refused() {
     let whole = noise(300_000, 1);
     let sidecar = Sidecar::of(7, &whole, Vec::new());
     let mut rotten = whole.clone();
     rotten[0] ^= 1;
     rotten[5 * BLOCK] ^= 1;
-    assert_eq!(sidecar.repair(&mut rotten), Err(TooDamaged { blocks: 2 }));
-    // In two stripes it is two repairs.
+    assert_eq!(sidecar.mend(&mut rotten), Err(TooDamaged { blocks: 2 }));
+    // In two stripes both are mended.
     let mut rotten = whole.clone();
     rotten[0] ^= 1;
     rotten[70 * BLOCK] ^= 1;
-    assert_eq!(sidecar.repair(&mut rotten), Ok(2));
+    assert_eq!(sidecar.mend(&mut rotten), Ok(2));
     let empty = Sidecar::of(7, &[], Vec::new());
     assert_eq!(Sidecar::decode(&empty.encode()), Ok(empty.clone()));
-    assert_eq!(empty.repair(&mut vec![1]), Ok(0));
+    assert_eq!(empty.mend(&mut vec![1]), Ok(0));
     assert_eq!(Sidecar::decode(b"omirpar2"), Err(BadSidecar));
 }

@@ -15,7 +15,7 @@ pub fn run(bytes: &[u8]) {
         let written = read.encode();
         assert!(!read.is_as_written(bytes) || written == bytes);
         let mut segment = bytes.to_vec();
-        if read.repair(&mut segment).is_ok() {
+        if read.mend(&mut segment).is_ok() {
             assert_eq!(digest(&segment), read.sha256);
         }
     }
@@ -39,7 +39,7 @@ pub fn run(bytes: &[u8]) {
     let end = len.min(at + lost).min((at / STRIPE + 1) * STRIPE);
     hurt[at..end].iter_mut().for_each(|byte| *byte = !*byte);
     let mut restored = hurt.clone();
-    made.repair(&mut restored).expect("no more than 4 KiB of a stripe are lost");
+    made.mend(&mut restored).expect("no more than 4 KiB of a stripe are lost");
     assert_eq!(restored, whole);
 
     let place = flip % file.len();
@@ -48,7 +48,7 @@ pub fn run(bytes: &[u8]) {
     assert!(!damaged.is_as_written(&file));
     assert_eq!(damaged.sha256, made.sha256);
     assert!(damaged.witness.is_none() || damaged.witness == made.witness);
-    if damaged.repair(&mut hurt).is_ok() {
+    if damaged.mend(&mut hurt).is_ok() {
         assert_eq!(hurt, whole);
     }
 }

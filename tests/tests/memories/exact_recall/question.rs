@@ -5,7 +5,7 @@ use std::ops::Bound;
 use omir_core::geo::GeoPoint;
 use omir_core::instant::Timestamp;
 use omir_core::space::{Aabb, Center};
-use omird::engine::{Order, Query, Question, Span};
+use omird::engine::{Order, Query, Question, TimeRange};
 use omird_tests::life::{WORDS, reference};
 use omird_tests::random::Random;
 
@@ -93,7 +93,7 @@ pub fn question(random: &mut Random, world: &World) -> Query {
             1 => Bound::Included(Timestamp::from_micros(at)),
             _ => Bound::Excluded(Timestamp::from_micros(at)),
         };
-        query.time = Some(Span { from: bound(a), to: bound(b) });
+        query.time = Some(TimeRange { from: bound(a), to: bound(b) });
     }
     if random.chance(20) {
         query.text = Some(format!("{} {}", random.pick(&WORDS), random.pick(&WORDS)).into());

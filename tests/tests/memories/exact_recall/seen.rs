@@ -11,7 +11,7 @@ use omir_core::space::{Aabb, Center};
 use omir_core::spatial::SpatialPose;
 use omir_core::tier::Tier;
 use omird::engine::testing::Phrase;
-use omird::engine::{Query, Question, Span};
+use omird::engine::{Query, Question, TimeRange};
 use omird_tests::life::{WORDS, id};
 use omird_tests::random::Random;
 
@@ -294,7 +294,7 @@ impl Seen {
             && query.within.as_ref().is_none_or(is_in_box)
             && (query.geo.is_none() || self.geo.is_some())
             && query.radius.is_none_or(|r| self.distance(query).is_some_and(|d| d <= r))
-            && query.time.is_none_or(|span| contains(&span, Timestamp::from_micros(self.when)))
+            && query.time.is_none_or(|range| contains(&range, Timestamp::from_micros(self.when)))
             && any(query.types.contains(&self.name.kind), query.types.is_empty())
             && any(self.is_record() && query.kinds.contains(&self.kind), query.kinds.is_empty())
             && any(
@@ -319,13 +319,13 @@ impl Seen {
     }
 }
 
-pub fn contains(span: &Span, at: Timestamp) -> bool {
-    let after = match span.from {
+pub fn contains(range: &TimeRange, at: Timestamp) -> bool {
+    let after = match range.from {
         Bound::Unbounded => true,
         Bound::Included(from) => from <= at,
         Bound::Excluded(from) => from < at,
     };
-    let before = match span.to {
+    let before = match range.to {
         Bound::Unbounded => true,
         Bound::Included(to) => at <= to,
         Bound::Excluded(to) => at < to,

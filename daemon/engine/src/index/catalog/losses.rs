@@ -34,7 +34,7 @@ impl Losses {
         self.lost.get(&key.prefix()).copied()
     }
 
-    /// The lost version that whoever asks for a reference misses.
+    /// The lost version that a reader who asks for a reference misses.
     pub fn missed(&self, key: &RefKey) -> Option<Lost> {
         self.of(key).filter(|lost| !lost.is_forgotten)
     }
@@ -67,7 +67,7 @@ impl Losses {
     }
 
     /// Adds a name of which nothing is known but that its first version is lost, unless more is known; tells whether it did.
-    /// Nobody knows when that was recorded: its stamp is before all others.
+    /// The time is unknown at which that was recorded: its stamp is before all others.
     pub(super) fn add_first(&mut self, name: KeyPrefix) -> bool {
         let stamp = Stamp { seq: 0, ordinal: 0, version: 1, recorded: 0 };
         let is_new = !self.lost.contains_key(&name);

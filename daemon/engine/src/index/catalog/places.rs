@@ -4,7 +4,7 @@ use omir_core::geo::GeoPoint;
 
 use crate::index::doc::{Doc, DocId};
 use crate::index::facts::Position;
-use crate::index::space::{FrameId, SpaceIndex};
+use crate::index::spatial::{FrameId, SpatialIndex};
 
 /// A position of a version.
 #[derive(Debug, Clone)]
@@ -21,13 +21,13 @@ pub struct PositionRow {
 #[derive(Default)]
 pub struct Places {
     rows: Vec<PositionRow>,
-    index: SpaceIndex,
+    index: SpatialIndex,
 }
 
 impl Places {
     /// No positions; they can be searched only after [`Places::finish_loading`].
     pub(super) fn loading() -> Self {
-        Self { index: SpaceIndex::loading(), ..Self::default() }
+        Self { index: SpatialIndex::loading(), ..Self::default() }
     }
 
     /// Arranges positions for search, on so many threads.
@@ -52,7 +52,7 @@ impl Places {
     }
 
     /// The spatial index.
-    pub fn index(&self) -> &SpaceIndex {
+    pub fn index(&self) -> &SpatialIndex {
         &self.index
     }
 

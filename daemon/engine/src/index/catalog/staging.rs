@@ -1,4 +1,4 @@
-//! A transaction comes into the catalog in two steps, so that a large one keeps nobody waiting.
+//! A transaction comes into the catalog in two steps, so that a large one keeps no reader waiting.
 //!
 //! Most of the work of adding a version is done before any reader sees it: its row, its places, its time and its words
 //! are added *staged*, a few at a time. Indexes propose staged rows, and every reader passes over them, because a row

@@ -55,7 +55,7 @@ impl TierCounts {
     }
 
     /// Goes on with a count over so many rows; returns true when it is complete. `tier` tells the tier of a live
-    /// record, and until when it stays there if nobody accesses it (microseconds).
+    /// record, and until when it stays there if it is not accessed (microseconds).
     pub(super) fn go_on(
         &self,
         count: &mut TierCount,

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use super::places::PositionRow;
 use crate::index::doc::{Doc, DocId, NEVER};
-use crate::index::space::FrameId;
+use crate::index::spatial::FrameId;
 
 /// The special versions, and counts of the plain ones.
 #[derive(Debug, Default)]

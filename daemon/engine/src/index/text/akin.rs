@@ -43,7 +43,7 @@ impl TextIndex {
         (live > 0).then(|| idf(self.live_docs, live) / idf(self.live_docs, 0))
     }
 
-    /// The same of a word in all its forms; 1 for one that nobody ever said.
+    /// The same of a word in all its forms; 1 for one that no memory has.
     pub(crate) fn rarity_of_word(&self, word: &str) -> f64 {
         let forms = self.forms(&self.stem(word));
         idf(self.live_docs, self.frequency(&forms)) / idf(self.live_docs, 0)

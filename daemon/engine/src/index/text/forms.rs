@@ -120,7 +120,7 @@ impl TextIndex {
             if is_live && !is_stop_word(self.language(), candidate) {
                 let other_start = candidate.chars().next() != first;
                 let meant = near.entry((other_start, stem.into_owned())).or_default();
-                // Told by a form that somebody said, if one is near.
+                // Told by a form that a memory has, if one is near.
                 if meant.is_empty()
                     || (self.find(meant).is_none() && self.find(candidate).is_some())
                 {

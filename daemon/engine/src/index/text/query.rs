@@ -16,6 +16,7 @@
 //! Stop words of the store's language neither select nor score beside other words. If there are enough documents to tell,
 //! nor does a term that more than half of them have, beside a rarer one.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use super::TextIndex;
@@ -30,7 +31,7 @@ pub(super) const B: f64 = 0.4;
 /// also has a rarer one: "the", in any language, without a list of such words.
 pub(super) const COMMON_FROM: u32 = 32;
 
-/// Words that nobody ever said and that are looked up as typing errors, of one question. Further ones are what they are: no words of
+/// Words that no memory has and that are looked up as typing errors, of one question. Further ones are what they are: no words of
 /// the store.
 pub(super) const MOST_CORRECTED: usize = 16;
 
@@ -139,7 +140,7 @@ impl FromIterator<DocId> for Docs {
     }
 }
 
-/// Working memory of [`TextIndex::candidates`], about 24 KiB, to be kept between calls.
+/// Working memory of [`TextIndex::candidates`] and [`TextIndex::akin`], about 24 KiB, to be kept between calls.
 pub struct Scratch {
     pub(super) scores: Box<[f32]>,
     pub(super) found: [u64; WINDOW as usize / 64],
@@ -150,7 +151,16 @@ pub struct Scratch {
     pub(super) shares: Box<[f32]>,
 }
 
+thread_local! {
+    static OF_THREAD: RefCell<Scratch> = RefCell::new(Scratch::new());
+}
+
 impl Scratch {
+    /// Calls `f` with the working memory of this thread. `f` must not call this again.
+    pub fn with<T>(f: impl FnOnce(&mut Self) -> T) -> T {
+        OF_THREAD.with_borrow_mut(f)
+    }
+
     /// Fresh working memory.
     pub fn new() -> Self {
         let bits = [0; WINDOW as usize / 64];
@@ -173,15 +183,9 @@ impl Scratch {
     }
 }
 
-impl Default for Scratch {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 impl TextIndex {
-    /// Prepares a query. Costs one look-up for each word, and a few hundred for each of the first [`MOST_CORRECTED`] that nobody ever
-    /// said, or a look at all terms if they are not ASCII; such a look for each beginning of a word. [`Question::parse`] bounds both.
+    /// Prepares a query. Costs one look-up for each word, and a few hundred for each of the first [`MOST_CORRECTED`] that no memory
+    /// has, or a look at all terms if they are not ASCII; such a look for each beginning of a word. [`Question::parse`] bounds both.
     pub fn query(&self, question: &Question) -> TextQuery {
         let language = self.language();
         // Forms and how many live documents have them, by spelling. What ends in a sign is a beginning.
@@ -214,7 +218,7 @@ impl TextIndex {
             add(format!("{prefix}*"), self.beginning_with(prefix));
         }
         corrected.dedup();
-        // Whoever writes a beginning means it.
+        // A client that writes a beginning means it.
         let is_common = |name: &str, df: u32| df > self.live_docs / 2 && !name.ends_with('*');
         let is_rarer =
             |(name, (_, df)): (&String, &(Vec<u32>, u32))| *df > 0 && !is_common(name, *df);

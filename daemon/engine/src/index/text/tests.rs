@@ -367,7 +367,7 @@ fn a_word_that_nobody_said_is_one_at_a_typing_error_from_it() {
         assert!(corrected(&index, said).is_empty(), "{said}");
     }
     assert!(index.query(&"sticls".into()).into_corrected().is_empty());
-    // Once nobody says it any more it is no word to be meant.
+    // Once no memory has it any more it is no word to be meant.
     index.retire(0, &DocTerms::of(["the door sticks"]));
     assert!(corrected(&index, "stiicks").is_empty());
     assert_eq!(found(&index, "sticks"), [0], "what was is still found");

@@ -14,7 +14,7 @@
 
 use omird_embedding::{MAX_DIMS, ModelName, Vector};
 
-use super::space::BLOCK_ROWS;
+use super::vector_space::BLOCK_ROWS;
 use crate::index::doc::Doc;
 
 const MAGIC: &[u8; 8] = b"OMIRVEC1";

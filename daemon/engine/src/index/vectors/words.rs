@@ -5,7 +5,7 @@
 
 use omird_embedding::{Embedder, ModelName, Vector};
 
-use super::space::{Near, Space};
+use super::vector_space::{Similar, VectorSpace};
 
 /// Most words, those that came first: 2.4 MB of 64 numbers each. A question compares each of its words with all of them.
 const MOST_WORDS: usize = 1 << 15;
@@ -13,7 +13,7 @@ const MOST_WORDS: usize = 1 << 15;
 /// Vectors of words; a row is a term of the index of words.
 #[derive(Debug)]
 pub(crate) struct Words {
-    space: Space,
+    space: VectorSpace,
     /// Terms that were looked at.
     looked: usize,
 }
@@ -21,7 +21,7 @@ pub(crate) struct Words {
 impl Words {
     /// No words yet.
     pub(crate) fn new(model: ModelName) -> Self {
-        Self { space: Space::new(model, false), looked: 0 }
+        Self { space: VectorSpace::new(model, false), looked: 0 }
     }
 
     pub(crate) fn model(&self) -> &ModelName {
@@ -52,8 +52,8 @@ impl Words {
     }
 
     /// Adds to `found` the terms whose vectors have at least the cosine `floor` with that of a word.
-    pub(crate) fn near(&self, word: &Vector, floor: f32, found: &mut Vec<Near>) {
-        self.space.near(word, floor, None, false, &mut |_| true, found);
+    pub(crate) fn similar(&self, word: &Vector, floor: f32, found: &mut Vec<Similar>) {
+        self.space.similar(word, floor, None, false, &mut |_| true, found);
     }
 }
 

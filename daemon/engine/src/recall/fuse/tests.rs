@@ -7,9 +7,9 @@ use proptest::prelude::*;
 use super::*;
 use crate::index::doc::{FileId, Location, Stamp};
 use crate::index::facts::{Facts, terms_of};
-use crate::index::vectors::{Space, Words};
+use crate::index::vectors::{VectorSpace, Words};
 use crate::question::Question;
-use crate::recall::query::QueryWord;
+use crate::recall::query::{QueryVector, QueryWord};
 use crate::recall::ranking::Ranked;
 use crate::recall::search::{Matches, search};
 use crate::recall::texts::Verdicts;
@@ -27,7 +27,7 @@ fn vector(numbers: [f32; 4]) -> Vector {
 /// Memories with a text, a vector if one is stated, and the minute they are of.
 fn catalog(memories: &[(&str, Option<[f32; 4]>, i64)]) -> Catalog {
     let mut catalog = Catalog::new();
-    let mut space = Space::new(model(), false);
+    let mut space = VectorSpace::new(model(), false);
     for (seq, (content, numbers, minute)) in (1..).zip(memories) {
         let at = Instant::from(Timestamp::from_unix(1000 + 60 * minute, 0));
         let id = format!("m{seq}").parse().unwrap();
@@ -161,7 +161,7 @@ fn neighbours_in_time_share_what_they_are_worth() {
 #[test]
 fn an_older_version_makes_nothing_an_answer() {
     let mut catalog = Catalog::new();
-    let space = Space::new(model(), false);
+    let space = VectorSpace::new(model(), false);
     let version =
         |catalog: &mut Catalog, name: &str, text: &str, version: u64, old: Option<&str>| {
             let at = Instant::from(Timestamp::from_unix(1000, 0));
@@ -312,7 +312,7 @@ proptest! {
         const HOUR: i64 = 3_600;
         let now = 6000 * HOUR;
         let mut catalog = Catalog::new();
-        let mut space = Space::new(model(), false);
+        let mut space = VectorSpace::new(model(), false);
         for (seq, (words, (x, y, z), importance, age)) in (1..).zip(&all) {
             let text: Vec<&str> = words.iter().map(|word| SAID[*word]).collect();
             let at = Timestamp::from_unix(now - i64::from(*age) * HOUR, 0);

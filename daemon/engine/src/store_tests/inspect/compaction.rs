@@ -51,7 +51,7 @@ fn a_compacted_store_is_sound_and_can_be_repaired() {
     drop(store);
 
     let into = dir.path().join("mended");
-    let repaired = mend(&data, &into);
+    let repaired = repair_to(&data, &into);
     assert_eq!(repaired.verdict(), Verdict::Sound);
     assert_eq!(versions(&into), versions(&data));
     let again = look(&into);

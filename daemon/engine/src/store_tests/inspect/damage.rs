@@ -56,7 +56,7 @@ fn whatever_happens_to_one_file_the_rest_comes_back() {
             judge_case(&name, &case, &report);
 
             let into = dir.path().join("new");
-            let repaired = mend(&data, &into);
+            let repaired = repair_to(&data, &into);
             let found = versions(&into);
             let sound = look(&into);
             assert_eq!(sound.verdict(), Verdict::Sound, "{case}: {:#?}", sound.findings);
@@ -176,7 +176,7 @@ fn a_missing_segment_is_a_gap_and_copies_bring_back_what_they_can() {
     assert_eq!(gap.transactions.unwrap().0, 1);
 
     let into = dir.path().join("new");
-    let repaired = mend(&data, &into);
+    let repaired = repair_to(&data, &into);
     assert_eq!(repaired.verdict(), Verdict::Lossy);
     let back: Vec<String> =
         repaired.approximate.iter().map(|(target, _)| target.to_string()).collect();
@@ -196,7 +196,7 @@ fn one_damaged_memory_is_named_and_the_others_stay() {
     });
     let into = dir.path().join("restored");
     assert_eq!(kinds(&look(&data)), ["repairable"].into());
-    assert_eq!(mend(&data, &into).verdict(), Verdict::Sound);
+    assert_eq!(repair_to(&data, &into).verdict(), Verdict::Sound);
     assert_eq!(versions(&into), truth, "by its sidecar");
     for segment in segments(&data) {
         fs::remove_file(segment.with_extension("par")).unwrap();
@@ -208,7 +208,7 @@ fn one_damaged_memory_is_named_and_the_others_stay() {
     assert!(lost.names.len() == 1 && lost.names[0].starts_with("MemoryRecord/m"), "{lost:?}");
     assert!(lost.offset.is_some() && lost.len.is_some());
     let into = dir.path().join("new");
-    assert_eq!(mend(&data, &into).verdict(), Verdict::Lossy);
+    assert_eq!(repair_to(&data, &into).verdict(), Verdict::Lossy);
     assert_eq!(versions(&into).len(), truth.len() - 1);
     assert_eq!(look(&into).verdict(), Verdict::Sound);
 }
@@ -228,7 +228,7 @@ fn a_damaged_manifest_misleads_nobody_about_other_files() {
         change(&path, |bytes| bytes[at] ^= [0x01, 0x80, 0x10][index % 3]);
         assert_ne!(look(&data).verdict(), Verdict::Sound, "byte {at}");
         let into = dir.path().join("new");
-        mend(&data, &into);
+        repair_to(&data, &into);
         let found = versions(&into);
         // The memories themselves are whole; only older versions may go with the manifest.
         let live = truth.iter().filter(|(_, (is_live, _))| *is_live);
@@ -272,7 +272,7 @@ fn what_a_start_set_aside_is_found_again_among_what_came_later() {
     assert!(found.is_superset(&["set-aside", "history-lost"].into()), "{found:?}");
 
     let into = dir.path().join("new");
-    let repaired = mend(&data, &into);
+    let repaired = repair_to(&data, &into);
     let names = |all: &BTreeMap<(String, u64, i64), (bool, Vec<u8>)>| -> BTreeSet<String> {
         all.keys().map(|(target, _, _)| target.clone()).collect()
     };

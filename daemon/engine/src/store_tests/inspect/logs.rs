@@ -22,7 +22,7 @@ fn an_unfinished_seal_is_no_fault() {
         let report = look(&cut);
         assert!(report.verdict() <= Verdict::Faulty, "{what}: {:#?}", report.findings);
         let into = dir.path().join("new");
-        assert_eq!(mend(&cut, &into).verdict(), Verdict::Sound, "{what}");
+        assert_eq!(repair_to(&cut, &into).verdict(), Verdict::Sound, "{what}");
         assert_eq!(versions(&into), versions(&data), "{what}");
         fs::remove_dir_all(&into).unwrap();
     }
@@ -84,7 +84,7 @@ fn damage_within_a_log_is_named_and_a_torn_end_is_not() {
     let report = look(&data);
     assert_eq!(kinds(&report), ["log-header"].into());
     assert_eq!(report.verdict(), Verdict::Lossy);
-    assert_eq!(mend(&data, &dir.path().join("new")).verdict(), Verdict::Sound);
+    assert_eq!(repair_to(&data, &dir.path().join("new")).verdict(), Verdict::Sound);
 }
 
 #[test]
@@ -109,7 +109,7 @@ fn logs_whose_names_were_mixed_up_lose_nothing() {
     let report = look(&data);
     assert_eq!(kinds(&report), ["log-header"].into(), "and nothing was given up");
     let new = dir.path().join("new");
-    assert_eq!(mend(&data, &new).verdict(), Verdict::Sound);
+    assert_eq!(repair_to(&data, &new).verdict(), Verdict::Sound);
     assert_eq!(served(&new), expected);
 }
 
@@ -129,7 +129,7 @@ fn what_was_forgotten_is_not_brought_back_by_a_repair() {
     assert!(!served(&copied(&data, "whole")).contains_key("MemoryRecord/m58"));
     rot(&data, "MemoryRecord/m58");
     let into = dir.path().join("new");
-    mend(&data, &into);
+    repair_to(&data, &into);
     let served = served(&into);
     assert!(served.contains_key("MemoryRecord/m57") && !served.contains_key("MemoryRecord/m58"));
 }
@@ -143,7 +143,7 @@ fn a_newest_version_that_is_lost_is_named() {
     let lost = report.findings.iter().find(|finding| finding.kind == Kind::VersionLost).unwrap();
     assert_eq!(lost.names, ["Entity/hall"]);
     assert!(lost.message.contains("version 3") && lost.message.contains("version 2"), "{lost}");
-    assert_eq!(mend(&data, &dir.path().join("new")).verdict(), Verdict::Lossy);
+    assert_eq!(repair_to(&data, &dir.path().join("new")).verdict(), Verdict::Lossy);
 }
 
 /// A copy of a data folder beside it.

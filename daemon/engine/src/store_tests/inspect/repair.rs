@@ -10,7 +10,7 @@ fn a_segment_that_is_rebuilt_is_the_same_but_for_its_date() {
     let into = dir.path().join("new");
     fs::remove_file(data.join("segments/0000000001.omirb")).unwrap();
     fs::remove_file(data.join("segments/0000000002.omirb")).unwrap();
-    let repaired = mend(&data, &into);
+    let repaired = repair_to(&data, &into);
     assert_eq!(repaired.copied, 0);
     let report = look(&into);
     assert_eq!(report.verdict(), Verdict::Sound, "{:#?}", report.findings);
@@ -48,6 +48,6 @@ fn a_store_without_anything_in_it_is_sound() {
     open(&data, BEGAN).stop();
     assert_eq!(look(&data).verdict(), Verdict::Sound);
     let into = dir.path().join("new");
-    mend(&data, &into);
+    repair_to(&data, &into);
     assert!(served(&into).is_empty());
 }

@@ -4,7 +4,7 @@
 //! the best wall clock known. That line is not the order of the store, which never runs backwards
 //! (see `engine/time/timeline.rs`); it may step back, once a clock that follows a better one says so.
 //!
-//! - While nobody knows the time, dating goes on from where it was last known by the monotonic
+//! - While the time is unknown, dating goes on from where it was last known by the monotonic
 //!   clock: the time the machine was off is unknown and counts as none.
 //! - When the clock is set, dating steps to it. So the time off is accounted for, once.
 //! - A clock that may be right is believed when it shows a later time, however much later: a robot

@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use super::{Clock, Source, SystemClock};
 
 /// A wall clock that is set from outside, at any pace; it may begin at zero and jump back when a
-/// recording starts over. Until it is first set nobody knows what time it is.
+/// recording starts over. Until it is first set the time is unknown.
 #[derive(Debug, Default)]
 pub struct SimulatedClock {
     /// For what is no wall clock.

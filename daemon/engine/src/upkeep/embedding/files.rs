@@ -10,7 +10,7 @@ use super::{Embedding, LOOKED_AT};
 use crate::disk::{self, DiskFile, Mode};
 use crate::index::doc::DocId;
 use crate::index::vectors::file::{self, stable_id};
-use crate::index::vectors::{BLOCK_ROWS, MAX_SPACES, Space};
+use crate::index::vectors::{BLOCK_ROWS, MAX_SPACES, VectorSpace};
 
 /// The folder of the files.
 pub(super) const DIR: &str = "vectors";
@@ -62,7 +62,7 @@ impl Embedding {
             return;
         }
         let versions = self.versions();
-        let mut loaded: Vec<(Space, SpaceFiles, HashSet<DocId>)> = Vec::new();
+        let mut loaded: Vec<(VectorSpace, SpaceFiles, HashSet<DocId>)> = Vec::new();
         let mut last = HashMap::new();
         for number in numbers {
             if self.is_stopping() {
@@ -76,13 +76,13 @@ impl Embedding {
                 self.damaged(number, "its header is damaged");
                 continue;
             };
-            let of = |(space, ..): &(Space, SpaceFiles, HashSet<DocId>)| {
+            let of = |(space, ..): &(VectorSpace, SpaceFiles, HashSet<DocId>)| {
                 *space.model() == contents.model && space.is_given() == contents.is_given
             };
             let at = match loaded.iter().position(of) {
                 Some(at) => at,
                 None if loaded.len() < MAX_SPACES => {
-                    let space = Space::new(contents.model.clone(), contents.is_given);
+                    let space = VectorSpace::new(contents.model.clone(), contents.is_given);
                     loaded.push((space, SpaceFiles::default(), HashSet::new()));
                     loaded.len() - 1
                 }
@@ -164,7 +164,7 @@ impl Embedding {
         for at in 0..self.files.len() {
             loop {
                 let saved = self.files.get(at).map_or(0, |files| files.saved);
-                let rows = self.shared.vectors.spaces().get(at).map_or(0, Space::rows);
+                let rows = self.shared.vectors.spaces().get(at).map_or(0, VectorSpace::rows);
                 let count = rows.saturating_sub(saved).min(BLOCK_ROWS);
                 if count == 0 || (count < BLOCK_ROWS && !all) {
                     break;
@@ -260,7 +260,7 @@ impl Embedding {
     /// The rows of a space whose version was dropped: their numbers in files, and the versions.
     fn gone_from(&self, at: usize) -> (HashSet<u64>, HashSet<DocId>) {
         let (mut ids, mut docs) = (HashSet::new(), HashSet::new());
-        let rows = self.shared.vectors.spaces().get(at).map_or(0, Space::rows);
+        let rows = self.shared.vectors.spaces().get(at).map_or(0, VectorSpace::rows);
         for first in (0..rows).step_by(LOOKED_AT) {
             let catalog = self.catalog();
             let spaces = self.shared.vectors.spaces();
@@ -283,7 +283,7 @@ impl Embedding {
         for number in numbers {
             let bytes = match disk::read(&*self.disk, &path(number)) {
                 Ok(bytes) => bytes,
-                // Somebody removed it.
+                // It was removed.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
                 Err(error) => return Err(error),
             };

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use omird_store::UntrustedInterval;
 
-use super::SweepTrigger;
+use super::SweepMode;
 use super::report::SweepReport;
 use crate::Engine;
 use crate::error::Error;
@@ -33,7 +33,7 @@ pub(super) struct Pass<'a> {
     engine: &'a Engine,
     announced: &'a mut Announced,
     dry_run: bool,
-    /// True if what has time is left for later: nobody asks.
+    /// True if what has time is left for later: no caller waits.
     is_upkeep: bool,
     /// True if it may write what can wait.
     may_write: bool,
@@ -82,17 +82,17 @@ impl<'a> Pass<'a> {
     pub(super) fn new(
         engine: &'a Engine,
         announced: &'a mut Announced,
-        purpose: SweepTrigger,
+        mode: SweepMode,
         pause: &'a dyn Fn() -> bool,
     ) -> Self {
         let (now, _) = engine.now();
-        let dry_run = purpose == SweepTrigger::DryRun;
+        let dry_run = mode == SweepMode::DryRun;
         Self {
             engine,
             announced,
             dry_run,
-            is_upkeep: purpose == SweepTrigger::Upkeep,
-            may_write: purpose != SweepTrigger::Upkeep
+            is_upkeep: mode == SweepMode::Upkeep,
+            may_write: mode != SweepMode::Upkeep
                 || engine.inner.shared.odometer.may_write_unasked(),
             pause,
             now: now.as_micros(),

@@ -1,4 +1,4 @@
-//! Planning the new versions of memories that came in while nobody knew the time.
+//! Planning the new versions of memories that came in while the time was unknown.
 
 use omird_store::UntrustedInterval;
 

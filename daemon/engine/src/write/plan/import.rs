@@ -22,7 +22,7 @@ use omir_core::event::EventKind;
 enum Lost {
     /// There is no such reference, or another difference.
     Nothing,
-    /// Their targets are there again, or come with the file: whoever imports a backup wants what
+    /// Their targets are there again, or come with the file: a client that imports a backup wants what
     /// is in it.
     Restorable,
     /// Some of what they name is not there.
@@ -146,7 +146,7 @@ impl Planner<'_> {
     }
 
     /// A stored resource's claims. A date that the version before it states as well was left
-    /// standing by whoever changed the rest, and says nothing of this one.
+    /// standing by the client that changed the rest, and says nothing of this one.
     fn claim(&self, head: Head, stored: &Resource) -> Claim {
         let (recorded, before) = {
             let catalog = self.catalog();
@@ -191,7 +191,7 @@ fn take_access(resource: &mut Resource, current: &Resource) -> bool {
         return false;
     };
     let (Some(decay), Some(current)) = (&mut record.decay, &current.decay) else { return false };
-    // A half-life alone is no trace of an access: somebody has changed it.
+    // A half-life alone is no trace of an access: a client has changed it.
     if decay.last_access == current.last_access && decay.access_count == current.access_count {
         return false;
     }

@@ -140,7 +140,7 @@ mod tests {
 
     const OLD: &str = r#","createdAt":"1970-01-01T00:01:00Z""#;
 
-    /// A clock that nobody had set dated it; somebody puts that right, and it fades from there.
+    /// A clock that was not set dated it; a client puts that right, and it fades from there.
     #[test]
     fn what_was_never_thought_of_fades_from_the_date_that_is_stated_last() {
         let dir = tempfile::tempdir().unwrap();

@@ -10,7 +10,7 @@ use crate::error::{Code, Error};
 use crate::index::catalog::Head;
 use crate::index::facts::{Facts, terms_of};
 use crate::index::key::RefKey;
-use crate::index::space::FrameId;
+use crate::index::spatial::FrameId;
 use crate::write::command::{Cause, Effect, Stored};
 use crate::write::rebase::{
     CAUSE, MAX_STEPS, Moved, Request, Step, moved, moved_back, moved_since, record_of, released,
@@ -80,8 +80,8 @@ impl Planner<'_> {
     /// moved would stay behind.
     fn check_last(&self, resource: &Resource, by: &Ref) -> Result<(), Error> {
         let Some(later) = moved_since(resource, by) else { return Ok(()) };
-        // One that was forgotten, or that could not read this memory when it was undone, is in nobody's
-        // way.
+        // One that was forgotten, or that could not read this memory when it was undone, is in the way
+        // of nothing.
         match self.stored(&RefKey::of(&later)) {
             Ok((_, Some((record, _)))) if step_of(&record).is_ok() => {
                 let message = format!(

@@ -31,7 +31,7 @@ const WHEN_SHORT: Duration = Duration::from_secs(3600);
 /// But no longer than this.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
-/// Interval between looks for the log's name while nobody writes.
+/// Interval between looks for the log's name while no change comes in.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// So much is free beside the reserve where anything new is taken in: the next block of the log and of its
@@ -60,30 +60,30 @@ impl Writer {
 
     /// Makes the reserve again, if it was given up and there is room.
     fn tend_reserve(&mut self) {
-        let Some(mut reserve) = self.shared.room.reserve_at_hand() else { return };
+        let Some(mut reserve) = self.shared.free_space.reserve_at_hand() else { return };
         if self.log.is_sound
-            && reserve.has_room()
+            && reserve.can_be_kept()
             && let Err(error) = reserve.keep()
         {
             self.shared.faults.refused(&*self.disk, Part::Log, &error);
         }
     }
 
-    /// Waits while room is made, where what is to be forgotten would take what that needs. Where there is no room
-    /// to be made nothing waits.
-    pub(super) fn let_room_be_made(&mut self) {
+    /// Waits while space is freed, where what is to be forgotten would take what that needs. Where there is nothing
+    /// to be freed nothing waits.
+    pub(super) fn wait_for_free_space(&mut self) {
         let log = self.settings.segment_bytes;
         let needed = reserve::to_work(log).saturating_add(reserve::group(log));
         let lacks = |shared: &Shared| {
-            let reserve = shared.room.reserve_at_hand();
+            let reserve = shared.free_space.reserve_at_hand();
             reserve.is_none_or(|reserve| reserve.lacks() && reserve.free() < needed)
         };
         if !lacks(&self.shared) {
             return;
         }
-        self.order_room();
+        self.request_free_space();
         let began = Instant::now();
-        while self.shared.room.is_being_made.load(Ordering::Acquire)
+        while self.shared.free_space.is_being_freed.load(Ordering::Acquire)
             && lacks(&self.shared)
             && began.elapsed() < LONGEST_WAIT
         {
@@ -91,10 +91,10 @@ impl Writer {
         }
     }
 
-    /// Has room made as soon as may be.
-    fn order_room(&self) {
-        if !self.shared.room.is_being_made.swap(true, Ordering::AcqRel) {
-            let _ = self.sealing.send(SealOrder::MakeRoom);
+    /// Has space freed as soon as may be.
+    fn request_free_space(&self) {
+        if !self.shared.free_space.is_being_freed.swap(true, Ordering::AcqRel) {
+            let _ = self.sealing.send(SealOrder::FreeUp);
         }
     }
 
@@ -111,12 +111,13 @@ impl Writer {
 
     /// Bytes missing on a full disk until it is full no more, also while the reserve is lent.
     fn lack(&self) -> Option<NoRoom> {
-        let free = self.shared.room.reserve_at_hand().map_or(0, |reserve| reserve.free_beside());
+        let free =
+            self.shared.free_space.reserve_at_hand().map_or(0, |reserve| reserve.free_beside());
         (free < 2 * BESIDE).then_some(NoRoom { needed: 2 * BESIDE, free })
     }
 
     /// The refusal of a change that is not even tried: the rest of a full disk is for forgetting.
-    pub(super) fn no_room(&self, change: &Change) -> Option<Error> {
+    pub(super) fn quota_refusal(&self, change: &Change) -> Option<Error> {
         if !grows(change) {
             return None;
         }
@@ -125,7 +126,7 @@ impl Writer {
 
     /// The refusal of a plan that brings something new: there must be room beside the reserve, and what is
     /// longer than a log otherwise gets needs room to be sealed, too.
-    pub(super) fn no_room_for(&self, plan: &Plan) -> Option<Error> {
+    pub(super) fn space_refusal(&self, plan: &Plan) -> Option<Error> {
         let len = |op: &Op| match op {
             Op::Put { resource, .. } => resource.len() as u64 + OP,
             _ => OP,
@@ -135,11 +136,11 @@ impl Writer {
         let beyond = segment_room(self.log.file.len().saturating_add(bytes))
             .saturating_sub(segment_room(reserve::segment(log)));
         let needed = self.log.file.staged().saturating_add(bytes).saturating_add(beyond) + NEW;
-        let free = self.shared.room.reserve().free_beside();
+        let free = self.shared.free_space.reserve().free_beside();
         (free < needed && bytes > 0).then(|| {
             let lack = NoRoom { needed, free };
             self.shared.faults.refused(&*self.disk, Part::Log, &lack.into());
-            self.order_room();
+            self.request_free_space();
             self.shared.faults.refusal()
         })
     }
@@ -192,7 +193,7 @@ impl Writer {
         }
     }
 
-    /// Looks whether the log is still found under its name, and writes it again if somebody deleted it: an open file
+    /// Looks whether the log is still found under its name, and writes it again if it was deleted: an open file
     /// takes everything without one, and all of it would be lost at the next start.
     ///
     /// # Errors
@@ -210,7 +211,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Looks after the log's name while nobody writes.
+    /// Looks after the log's name while no change comes in.
     pub(super) fn look_after_log_name(&mut self) {
         let is_here = self.disk.mount_generation().ok() == Some(self.log.mount_generation);
         if !is_here || self.log.last_look.elapsed() < LOOK {
@@ -241,7 +242,8 @@ impl Writer {
         if self.begin_log() {
             return true;
         }
-        let gave = self.log_fault() == Some(State::Full) && self.shared.room.reserve().give_up();
+        let gave =
+            self.log_fault() == Some(State::Full) && self.shared.free_space.reserve().give_up();
         gave && self.begin_log()
     }
 
@@ -314,7 +316,7 @@ impl Writer {
         }
     }
 
-    /// Tries whether the disk works again, with nobody asking.
+    /// Tries whether the disk works again, without a change to write.
     pub(super) fn try_again(&mut self) {
         self.make_ready(true);
         if self.log.is_sound && self.log_fault().is_some() {

@@ -18,7 +18,7 @@ impl Writer {
                 return;
             }
         }
-        // Whoever asked may have gone.
+        // The caller may have gone.
         let _ = done.send(());
     }
 }

@@ -120,8 +120,8 @@ pub(crate) fn parse_of(
             }
             "geo" => query.geo = Some(geo(name, value)?),
             "_time" => {
-                let span = time_range::parse(value, now);
-                query.time = Some(span.map_err(|error| Error::query(name, error))?);
+                let range = time_range::parse(value, now);
+                query.time = Some(range.map_err(|error| Error::query(name, error))?);
             }
             "type" => query.types = list(name, value)?,
             "kind" => query.kinds = list(name, value)?,

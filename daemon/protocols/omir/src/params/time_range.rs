@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use omir_core::instant::Timestamp;
 
-use omird_engine::Span;
+use omird_engine::TimeRange;
 
 /// A text that is no time range.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,7 +35,7 @@ impl std::error::Error for BadTimeRange {}
 ///
 /// # Errors
 /// If the text is no time range.
-pub fn parse(text: &str, now: Timestamp) -> Result<Span, BadTimeRange> {
+pub fn parse(text: &str, now: Timestamp) -> Result<TimeRange, BadTimeRange> {
     let complaint = || BadTimeRange { text: text.to_owned() };
     let mut inner = text.trim().chars();
     let (open, close) = (inner.next(), inner.next_back());
@@ -71,7 +71,7 @@ pub fn parse(text: &str, now: Timestamp) -> Result<Span, BadTimeRange> {
     } else {
         return Err(complaint());
     };
-    Ok(Span { from: bound(from, from_included), to: bound(to, to_included) })
+    Ok(TimeRange { from: bound(from, from_included), to: bound(to, to_included) })
 }
 
 fn instant(text: &str, now: Timestamp) -> Option<Timestamp> {
@@ -152,26 +152,27 @@ mod tests {
 
     #[test]
     fn ends_are_included_excluded_or_open() {
-        let span = parse("[2026-01-01T00:00:00Z..2026-01-02T00:00:00Z[", NOW).unwrap();
-        assert_eq!(span.from, Bound::Included(at("2026-01-01T00:00:00Z")));
-        assert_eq!(span.to, Bound::Excluded(at("2026-01-02T00:00:00Z")));
-        let span = parse("]now(-1h)..]", NOW).unwrap();
-        assert_eq!(span.from, Bound::Excluded(Timestamp::from_unix(1_780_000_000 - 3600, 0)));
-        assert_eq!(span.to, Bound::Unbounded);
+        let range = parse("[2026-01-01T00:00:00Z..2026-01-02T00:00:00Z[", NOW).unwrap();
+        assert_eq!(range.from, Bound::Included(at("2026-01-01T00:00:00Z")));
+        assert_eq!(range.to, Bound::Excluded(at("2026-01-02T00:00:00Z")));
+        let range = parse("]now(-1h)..]", NOW).unwrap();
+        assert_eq!(range.from, Bound::Excluded(Timestamp::from_unix(1_780_000_000 - 3600, 0)));
+        assert_eq!(range.to, Bound::Unbounded);
         assert_eq!(parse("[..]", NOW).unwrap().from, Bound::Unbounded);
     }
 
     #[test]
     fn a_range_may_say_how_long() {
-        let span = parse("[now(-2h);1h]", NOW).unwrap();
-        assert_eq!(span.to, Bound::Included(Timestamp::from_unix(1_780_000_000 - 3600, 0)));
+        let range = parse("[now(-2h);1h]", NOW).unwrap();
+        assert_eq!(range.to, Bound::Included(Timestamp::from_unix(1_780_000_000 - 3600, 0)));
     }
 
     #[test]
     fn instants_before_1970_and_nanoseconds_keep_their_place() {
-        let span = parse("[1969-12-31T23:59:59.25Z..2026-01-01T00:00:00.000000001Z]", NOW).unwrap();
-        assert_eq!(span.from, Bound::Included(at("1969-12-31T23:59:59.25Z")));
-        assert_eq!(span.to, Bound::Included(at("2026-01-01T00:00:00.000000001Z")));
+        let range =
+            parse("[1969-12-31T23:59:59.25Z..2026-01-01T00:00:00.000000001Z]", NOW).unwrap();
+        assert_eq!(range.from, Bound::Included(at("1969-12-31T23:59:59.25Z")));
+        assert_eq!(range.to, Bound::Included(at("2026-01-01T00:00:00.000000001Z")));
     }
 
     #[test]

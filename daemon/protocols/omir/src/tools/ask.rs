@@ -12,7 +12,7 @@ use omird_engine::{Code, Correction, Error, Hit, Order, Query};
 
 use super::memory::shown;
 use super::page::{self, Question};
-use super::{Call, given_up, span};
+use super::{Call, given_up, time_range};
 
 /// Matches of any size that fit on a page: it may end behind them.
 const FEW: usize = 4;
@@ -56,7 +56,7 @@ impl Call<'_> {
             frame: self.text("frame").map(str::to_owned),
             near: self.place()?,
             radius: self.number("radius_m"),
-            time: span::read(self.text("since"), self.text("until"), self.now)?,
+            time: time_range::read(self.text("since"), self.text("until"), self.now)?,
             types: self.word("type")?,
             experience_types: self.word("experience_type")?,
             entities: self.word("entity")?,

@@ -7,7 +7,7 @@ use omir_core::model::Kind;
 use omir_core::reference::{Ref, ResourceType};
 use omir_core::value::{Map, Value};
 use omir_core::words::words;
-use omird_engine::{Code, Error, Hit, Lookup, Order, Query, Span};
+use omird_engine::{Code, Error, Hit, Lookup, Order, Query, TimeRange};
 use omird_router::field::ANY_TEXT;
 use omird_router::{Field, Shape};
 
@@ -175,7 +175,7 @@ impl Call<'_> {
     /// it would be the latest until that date.
     fn latest(&self, query: &Query) -> Result<Option<Map>, Error> {
         let last = Timestamp::from_micros(self.now.as_micros().saturating_add(SLACK));
-        let until_now = Span { from: Bound::Unbounded, to: Bound::Included(last) };
+        let until_now = TimeRange { from: Bound::Unbounded, to: Bound::Included(last) };
         for time in [Some(until_now), None] {
             let query = Query { time, ..query.clone() };
             if let Some(found) = self.first(&query)? {

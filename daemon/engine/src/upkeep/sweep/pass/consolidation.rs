@@ -33,7 +33,7 @@ impl Pass<'_> {
     /// compared when the younger of them was.
     ///
     /// A merge writes the whole record again, so what is the same is left to gather: until the oldest
-    /// of it has been in the store for `merge_after`, or there are [`MANY`], or somebody asks.
+    /// of it has been in the store for `merge_after`, or there are [`MANY`], or a caller asks.
     pub(super) fn merge_duplicates(&mut self, fading: &Fading) -> Result<(), PassEnd> {
         let min_age = (fading.tiers.session_after_hours * HOUR) as i64;
         let gathered = self.engine.settings().forgetting.merge_after.as_micros();

@@ -1,7 +1,7 @@
-//! Mends a sealed segment on the card with its sidecar, and a sidecar with its segment.
+//! Repairs a sealed segment on the card by its sidecar, and a sidecar by its segment.
 //!
-//! What is mended is written under a temporary name, synced and renamed, so that a cut at any moment leaves
-//! either the damaged file, which is mended again, or the sound one.
+//! What is repaired is written under a temporary name, synced and renamed, so that a cut at any moment leaves
+//! either the damaged file, which is repaired again, or the sound one.
 //!
 //! Invariant 10 of ARCHITECTURE.md.
 
@@ -14,9 +14,9 @@ use crate::signature::Seal;
 use crate::witness::{self, Fact};
 use crate::{digest, seal, segment};
 
-/// The state of a segment and its sidecar.
+/// The state of a segment and its sidecar after a scrub.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Healed {
+pub enum Scrubbed {
     /// Both are as they should be.
     Sound,
     /// The segment was damaged and is whole again; these are its bytes.
@@ -60,16 +60,16 @@ pub(crate) fn facts_of(disk: &dyn Disk, number: u64) -> Option<Vec<Fact>> {
     witness.and_then(|witness| witness::decode(&witness))
 }
 
-/// The bytes of a segment that is not what was signed, or cannot be read, restored by its sidecar and
+/// The bytes of a segment that is not what was signed, or cannot be read, mended by its sidecar and
 /// written back where the disk takes them; `None` if that is not possible.
-pub(crate) fn heal(disk: &dyn Disk, number: u64, seal: Option<&Seal>) -> Option<Vec<u8>> {
+pub(crate) fn repair(disk: &dyn Disk, number: u64, seal: Option<&Seal>) -> Option<Vec<u8>> {
     let sidecar = read_sidecar(disk, number)?;
     // A sidecar of other bytes is left from a sealing that was cut short.
     seal.is_none_or(|seal| seal.contents.sha256 == sidecar.sha256).then_some(())?;
     let path = segment::path(number);
     let (mut bytes, _) = disk::read_around(disk, &path).ok()?;
     let is_untouched = digest::digest(&bytes) == sidecar.sha256;
-    let blocks = match sidecar.repair(&mut bytes) {
+    let blocks = match sidecar.mend(&mut bytes) {
         Ok(blocks) => blocks,
         Err(fault) => {
             tracing::error!(file = path, %fault, "damaged beyond repair");
@@ -89,22 +89,22 @@ pub(crate) fn heal(disk: &dyn Disk, number: u64, seal: Option<&Seal>) -> Option<
     Some(bytes)
 }
 
-/// The bytes of a segment with all restored that its sidecar can restore; nothing is written. What could not be
-/// restored does not pass its checksum. `None` if there is no sidecar of this segment.
-pub(crate) fn restored(disk: &dyn Disk, number: u64) -> Option<Vec<u8>> {
+/// The bytes of a segment with all mended that its sidecar can mend; nothing is written. What could not be
+/// mended does not pass its checksum. `None` if there is no sidecar of this segment.
+pub(crate) fn mended(disk: &dyn Disk, number: u64) -> Option<Vec<u8>> {
     let seal = seal::find(disk, number).ok().flatten();
     let sidecar = read_sidecar(disk, number)?;
     seal.is_none_or(|seal| seal.contents.sha256 == sidecar.sha256).then_some(())?;
     let (mut bytes, _) = disk::read_around(disk, &segment::path(number)).ok()?;
-    sidecar.restore(&mut bytes);
+    sidecar.mend_stripes(&mut bytes);
     Some(bytes)
 }
 
-/// Reads a segment and its sidecar, and mends the one by the other.
+/// Reads a segment and its sidecar, and repairs the one by the other.
 ///
 /// # Errors
 /// Whatever the disk says of writing, and of reading other than that bytes are lost.
-pub(crate) fn scrub(disk: &dyn Disk, number: u64) -> io::Result<Healed> {
+pub(crate) fn scrub(disk: &dyn Disk, number: u64) -> io::Result<Scrubbed> {
     let seal = seal::find(disk, number).ok().flatten();
     let bytes = match disk::read(disk, &segment::path(number)) {
         Err(error) if !disk::is_loss(&error) => return Err(error),
@@ -125,21 +125,21 @@ pub(crate) fn scrub(disk: &dyn Disk, number: u64) -> io::Result<Healed> {
             &witness::of_block::<Names>(&block),
         )?;
         disk.sync_dir(segment::DIR)?;
-        return Ok(Healed::Sidecar);
+        return Ok(Scrubbed::Sidecar);
     }
     if expected.is_none() || digest != expected {
-        let Some(healed) = heal(disk, number, seal.as_ref()) else { return Ok(Healed::Lost) };
+        let Some(repaired) = repair(disk, number, seal.as_ref()) else { return Ok(Scrubbed::Lost) };
         // It says so where it could not be written back: then it is tried again.
         let written = disk::read(disk, &segment::path(number))?;
-        return match written == healed {
-            true => Ok(Healed::Segment(healed)),
+        return match written == repaired {
+            true => Ok(Scrubbed::Segment(repaired)),
             false => Err(io::Error::other("what was repaired could not be written back yet")),
         };
     }
     let is_kept =
         |(sidecar, is_whole): &(Sidecar, bool)| *is_whole && Some(sidecar.sha256) == expected;
     if sidecar.as_ref().is_some_and(is_kept) {
-        return Ok(Healed::Sound);
+        return Ok(Scrubbed::Sound);
     }
     let bytes = bytes.unwrap_or_default();
     let facts = segment::index::<Names>(&bytes)
@@ -147,7 +147,7 @@ pub(crate) fn scrub(disk: &dyn Disk, number: u64) -> io::Result<Healed> {
         .unwrap_or_default();
     write_sidecar(disk, number, &bytes, &facts)?;
     disk.sync_dir(segment::DIR)?;
-    Ok(Healed::Sidecar)
+    Ok(Scrubbed::Sidecar)
 }
 
 #[cfg(test)]
@@ -160,7 +160,7 @@ mod tests {
     use crate::signature::{Contents, DeviceKey};
 
     #[test]
-    fn segment_and_sidecar_mend_each_other() {
+    fn segment_and_sidecar_repair_each_other() {
         let dir = tempfile::tempdir().unwrap();
         let disk = Folder::new(dir.path());
         disk.create_dir(segment::DIR).unwrap();
@@ -172,14 +172,14 @@ mod tests {
         fs::write(&file, &whole).unwrap();
         fs::write(at(segment::signature_path(3)), seal.to_json()).unwrap();
         // A segment of an old release has none.
-        assert_eq!(scrub(&disk, 3).unwrap(), Healed::Sidecar);
+        assert_eq!(scrub(&disk, 3).unwrap(), Scrubbed::Sidecar);
         let sidecar = fs::read(&beside).unwrap();
-        assert_eq!(scrub(&disk, 3).unwrap(), Healed::Sound);
+        assert_eq!(scrub(&disk, 3).unwrap(), Scrubbed::Sound);
 
         let mut rotten = whole.clone();
         rotten[10_000..14_096].fill(0xff);
         fs::write(&file, &rotten).unwrap();
-        assert_eq!(scrub(&disk, 3).unwrap(), Healed::Segment(whole.clone()));
+        assert_eq!(scrub(&disk, 3).unwrap(), Scrubbed::Segment(whole.clone()));
         assert_eq!(fs::read(&file).unwrap(), whole);
 
         for at in [0, 100, 1000, 5000, sidecar.len() - 1] {
@@ -188,12 +188,12 @@ mod tests {
             fs::write(&beside, &rotten).unwrap();
             scrub(&disk, 3).unwrap();
             fs::write(&file, &whole[..whole.len() - 1000]).unwrap();
-            let is_healed = matches!(scrub(&disk, 3).unwrap(), Healed::Segment(_));
-            assert!(is_healed, "sidecar damaged at {at}");
+            let is_repaired = matches!(scrub(&disk, 3).unwrap(), Scrubbed::Segment(_));
+            assert!(is_repaired, "sidecar damaged at {at}");
         }
         rotten[200_000] ^= 1;
         fs::write(&file, &rotten).unwrap();
-        assert_eq!(scrub(&disk, 3).unwrap(), Healed::Lost);
+        assert_eq!(scrub(&disk, 3).unwrap(), Scrubbed::Lost);
         assert_eq!(fs::read(&file).unwrap(), rotten, "left as it is for a person to look at");
     }
 }

@@ -4,13 +4,13 @@ use std::ops::Bound;
 
 use omir_core::instant::Timestamp;
 use omir_core::quantity::parse_duration;
-use omird_engine::{Error, Span};
+use omird_engine::{Error, TimeRange};
 
-/// What the two arguments of a span say of themselves.
+/// What the two arguments of a time range say of themselves.
 pub(super) const FORMS: &str =
     "RFC 3339, such as 2026-05-30T11:00:00Z, or how long ago, such as 2h or 7d.";
 
-/// Reads a span from its first and its last moment; `None` if neither is given.
+/// Reads a time range from its first and its last moment; `None` if neither is given.
 ///
 /// # Errors
 /// `INVALID_QUERY`, naming the argument.
@@ -18,7 +18,7 @@ pub(super) fn read(
     since: Option<&str>,
     until: Option<&str>,
     now: Timestamp,
-) -> Result<Option<Span>, Error> {
+) -> Result<Option<TimeRange>, Error> {
     if since.is_none() && until.is_none() {
         return Ok(None);
     }
@@ -26,7 +26,7 @@ pub(super) fn read(
         None => Ok(Bound::Unbounded),
         Some(text) => moment(name, text, now).map(Bound::Included),
     };
-    Ok(Some(Span { from: bound("since", since)?, to: bound("until", until)? }))
+    Ok(Some(TimeRange { from: bound("since", since)?, to: bound("until", until)? }))
 }
 
 fn moment(name: &str, text: &str, now: Timestamp) -> Result<Timestamp, Error> {
@@ -54,7 +54,7 @@ mod tests {
     #[test]
     fn a_moment_is_an_instant_or_some_time_ago() {
         let now = Timestamp::parse("2026-05-30T12:00:00Z").unwrap();
-        let read = |text| super::read(Some(text), None, now).map(|span| span.unwrap().from);
+        let read = |text| super::read(Some(text), None, now).map(|range| range.unwrap().from);
         let at = |text| Ok(Bound::Included(Timestamp::parse(text).unwrap()));
         assert_eq!(read("2026-05-30T13:30:00+02:00"), at("2026-05-30T11:30:00Z"));
         for text in ["2h", " 2h ago", "2 hours ago", "120min"] {

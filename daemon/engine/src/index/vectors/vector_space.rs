@@ -51,7 +51,7 @@ struct Block {
 
 /// The vectors of one model.
 #[derive(Debug)]
-pub(crate) struct Space {
+pub(crate) struct VectorSpace {
     model: ModelName,
     /// True if clients state the vectors, false if they are made here.
     is_given: bool,
@@ -60,9 +60,9 @@ pub(crate) struct Space {
 }
 
 /// A version and the cosine of its vector with that of a question.
-pub(crate) type Near = (DocId, f32);
+pub(crate) type Similar = (DocId, f32);
 
-impl Space {
+impl VectorSpace {
     /// A space without rows.
     pub(crate) fn new(model: ModelName, is_given: bool) -> Self {
         Self { model, is_given, blocks: Vec::new(), rows: 0 }
@@ -104,7 +104,7 @@ impl Space {
         }
         let words = self.bit_words();
         if self.rows.is_multiple_of(BLOCK_ROWS) {
-            // Its whole room at once, so that it is no larger than it must be.
+            // All its memory at once, so that it is no larger than it must be.
             self.blocks.push(Block {
                 docs: Vec::with_capacity(BLOCK_ROWS),
                 scales: Vec::with_capacity(BLOCK_ROWS),
@@ -149,7 +149,7 @@ impl Space {
         kept
     }
 
-    /// Returns true if [`Space::near`] can look at signs first: of long vectors in a large space.
+    /// Returns true if [`VectorSpace::similar`] can look at signs first: of long vectors in a large space.
     pub(crate) fn has_signs(&self) -> bool {
         self.bit_words() > 0 && self.rows > MANY_ROWS
     }
@@ -159,14 +159,14 @@ impl Space {
     ///
     /// All rows are compared. With `signs_first`, of long vectors in a large space only the [`BEST_BY_SIGNS`] that are most
     /// alike by their signs: that takes less than half the time, and may leave some out.
-    pub(crate) fn near(
+    pub(crate) fn similar(
         &self,
         vector: &Vector,
         floor: f32,
         within: Option<&[DocId]>,
         signs_first: bool,
         passes: &mut dyn FnMut(DocId) -> bool,
-        found: &mut Vec<Near>,
+        found: &mut Vec<Similar>,
     ) {
         let dims = self.model.dims;
         if vector.values.len() != dims {
@@ -230,8 +230,8 @@ impl Space {
                 block.docs.iter().zip(block.bits.chunks_exact(words)).enumerate()
             {
                 let distance = Bits::distance(&signs, bits);
-                let is_room = best.len() < BEST_BY_SIGNS;
-                if !is_room && best.peek().is_some_and(|(worst, ..)| distance >= *worst) {
+                let is_full = best.len() >= BEST_BY_SIGNS;
+                if is_full && best.peek().is_some_and(|(worst, ..)| distance >= *worst) {
                     continue;
                 }
                 if within.is_none_or(|docs| docs.binary_search(doc).is_ok()) && passes(*doc) {
@@ -247,17 +247,23 @@ impl Space {
 }
 
 /// Adds the rows of some blocks that have at least the cosine `floor` with a vector, in order.
-fn scan(blocks: &[Block], probe: &Probe, floor: f32, found: &mut Vec<Near>) {
+fn scan(blocks: &[Block], probe: &Probe, floor: f32, found: &mut Vec<Similar>) {
     let mut cosines = Vec::with_capacity(BLOCK_ROWS);
     for block in blocks {
         probe.cosines(&block.values, &block.scales, &mut cosines);
-        let near = block.docs.iter().zip(&cosines).filter(|(_, cosine)| **cosine >= floor);
-        found.extend(near.map(|(doc, cosine)| (*doc, *cosine)));
+        let similar = block.docs.iter().zip(&cosines).filter(|(_, cosine)| **cosine >= floor);
+        found.extend(similar.map(|(doc, cosine)| (*doc, *cosine)));
     }
 }
 
 /// The same on so many threads.
-fn scan_shared(blocks: &[Block], probe: &Probe, floor: f32, threads: usize, found: &mut Vec<Near>) {
+fn scan_shared(
+    blocks: &[Block],
+    probe: &Probe,
+    floor: f32,
+    threads: usize,
+    found: &mut Vec<Similar>,
+) {
     let (own, rest) = blocks.split_at(blocks.len() / threads.max(1));
     if threads <= 1 {
         return scan(blocks, probe, floor, found);
@@ -297,9 +303,9 @@ mod tests {
             .collect()
     }
 
-    fn space(vectors: &[Vector]) -> Space {
+    fn space(vectors: &[Vector]) -> VectorSpace {
         let dims = vectors[0].values.len();
-        let mut space = Space::new(ModelName { name: "m".into(), dims, hash: [0; 32] }, true);
+        let mut space = VectorSpace::new(ModelName { name: "m".into(), dims, hash: [0; 32] }, true);
         (0..).zip(vectors).for_each(|(doc, vector)| space.push(doc, vector));
         space
     }
@@ -314,9 +320,9 @@ mod tests {
         {
             let mut found = Vec::new();
             let odd = &mut |doc| doc % 2 == 1;
-            space.near(question, floor, within.as_deref(), false, odd, &mut found);
+            space.similar(question, floor, within.as_deref(), false, odd, &mut found);
             found.sort_by_key(|(doc, _)| *doc);
-            let expected: Vec<Near> = (0..)
+            let expected: Vec<Similar> = (0..)
                 .zip(&all)
                 .filter(|(doc, _)| within.as_ref().is_none_or(|within| within.contains(doc)))
                 .map(|(doc, vector)| (doc, question.cosine(vector)))
@@ -329,7 +335,7 @@ mod tests {
             }
         }
         let mut found = Vec::new();
-        space.near(&vectors(1, 32)[0], -1.0, None, false, &mut |_| true, &mut found);
+        space.similar(&vectors(1, 32)[0], -1.0, None, false, &mut |_| true, &mut found);
         assert_eq!(found, []);
     }
 
@@ -369,7 +375,7 @@ mod tests {
     fn signs_first_find_nearly_all_of_the_best() {
         let mut all = vectors(MANY_ROWS + 100, 256);
         let question = all[5].clone();
-        // Some that are near: the question, with every n-th number of another.
+        // Some that are similar: the question, with every n-th number of another.
         for (at, n) in [(100, 2), (5000, 3), (9000, 4), (16000, 5)] {
             let mut values = question.values.clone();
             let other = all[at].values.clone();
@@ -378,17 +384,17 @@ mod tests {
         }
         let space = space(&all);
         assert!(space.has_signs());
-        let near = |within, signs_first| {
+        let similar = |within, signs_first| {
             let mut found = Vec::new();
-            space.near(&question, 0.3, within, signs_first, &mut |_| true, &mut found);
+            space.similar(&question, 0.3, within, signs_first, &mut |_| true, &mut found);
             found
         };
-        let exact = near(None, false);
-        let mut found = near(None, true);
+        let exact = similar(None, false);
+        let mut found = similar(None, true);
         assert!(found.iter().all(|one| exact.contains(one)));
         found.sort_by(|a, b| b.1.total_cmp(&a.1));
         let docs: Vec<DocId> = found.iter().map(|(doc, _)| *doc).collect();
         assert_eq!(docs[..5], [5, 16000, 9000, 5000, 100]);
-        assert_eq!(near(Some(&[]), true), []);
+        assert_eq!(similar(Some(&[]), true), []);
     }
 }

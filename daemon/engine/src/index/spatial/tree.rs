@@ -256,7 +256,7 @@ fn walk_box(points: &[Point], min: &[f64; 3], max: &[f64; 3], visit: &mut impl F
     }
 }
 
-/// Points in order of distance; see [`super::SpaceIndex::nearest`].
+/// Points in order of distance; see [`super::SpatialIndex::nearest`].
 pub struct Nearest<'a> {
     target: Target,
     /// Everything not yet handed out is in one of these: as itself, or in a range whose bound is

@@ -1,4 +1,4 @@
-//! Room on a full disk: the reserve, and the making of more.
+//! Free space on a full disk: the reserve, and the freeing of more.
 
 use std::sync::atomic::AtomicBool;
 
@@ -6,32 +6,32 @@ use parking_lot::{Mutex, MutexGuard};
 
 use crate::card::reserve::Reserve;
 
-/// Room on a full disk.
-pub(crate) struct Room {
-    /// Held by the thread that works with the room it gives.
+/// Free space on a full disk.
+pub(crate) struct FreeSpace {
+    /// Held by the thread that works with the space it gives.
     reserve: Mutex<Reserve>,
-    /// True while room is being made, or is about to be.
-    pub(crate) is_being_made: AtomicBool,
-    /// True if the log is to be closed, because the dead data in logs takes room that lacks.
+    /// True while space is being freed, or is about to be.
+    pub(crate) is_being_freed: AtomicBool,
+    /// True if the log is to be closed, because the dead data in logs takes space that lacks.
     pub(crate) is_log_to_close: AtomicBool,
 }
 
-impl Room {
-    /// Room with a reserve, and none being made.
+impl FreeSpace {
+    /// A reserve, and nothing being freed.
     pub(crate) fn new(reserve: Reserve) -> Self {
         Self {
             reserve: Mutex::new(reserve),
-            is_being_made: AtomicBool::default(),
+            is_being_freed: AtomicBool::default(),
             is_log_to_close: AtomicBool::default(),
         }
     }
 
-    /// The reserve. Waits for the thread that works with the room it gives.
+    /// The reserve. Waits for the thread that works with the space it gives.
     pub(crate) fn reserve(&self) -> MutexGuard<'_, Reserve> {
         self.reserve.lock()
     }
 
-    /// The reserve, without waiting; `None` while a thread works with its room.
+    /// The reserve, without waiting; `None` while a thread works with its space.
     pub(crate) fn reserve_at_hand(&self) -> Option<MutexGuard<'_, Reserve>> {
         self.reserve.try_lock()
     }

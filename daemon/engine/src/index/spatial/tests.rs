@@ -25,8 +25,8 @@ fn nearest_of(points: &[[f64; 3]], center: Center) -> Vec<(DocId, f64)> {
 }
 
 /// The two ways points can get in, which must not differ in what is found.
-fn built(points: &[[f64; 3]], is_loading: bool) -> SpaceIndex {
-    let mut index = if is_loading { SpaceIndex::loading() } else { SpaceIndex::new() };
+fn built(points: &[[f64; 3]], is_loading: bool) -> SpatialIndex {
+    let mut index = if is_loading { SpatialIndex::loading() } else { SpatialIndex::new() };
     (0..).zip(points).for_each(|(doc, &at)| _ = index.insert("map", at, doc));
     index.finish_loading(2);
     index
@@ -104,7 +104,7 @@ proptest! {
         metres in prop_oneof![Just(0.01), 0.01..1.0f64, 1.0..5e3f64, Just(2e7)],
     ) {
         let points: Vec<_> = places.iter().map(|&(lat, lon)| unit(lat, lon)).collect();
-        let mut index = if bulk { SpaceIndex::loading() } else { SpaceIndex::new() };
+        let mut index = if bulk { SpatialIndex::loading() } else { SpatialIndex::new() };
         (0..).zip(&points).for_each(|(doc, &at)| index.insert_geo(at, doc));
         index.finish_loading(2);
         // A little off a stored place: on the far side of the pole or date line, perhaps.
@@ -151,7 +151,7 @@ fn angle(a: &[f64; 3], b: &[f64; 3]) -> f64 {
 
 #[test]
 fn growth_keeps_few_trees_and_all_points() {
-    let mut index = SpaceIndex::new();
+    let mut index = SpatialIndex::new();
     let mut noise = 1u64;
     for doc in 0..150_000 {
         noise = noise.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
@@ -169,7 +169,7 @@ fn growth_keeps_few_trees_and_all_points() {
 
 #[test]
 fn frames_are_told_apart_by_exact_name() {
-    let mut index = SpaceIndex::new();
+    let mut index = SpatialIndex::new();
     index.insert("map", [0.0; 3], 1);
     index.insert("Map", [0.0; 3], 2);
     assert_eq!(sorted(|f| index.within("Map", (0.0, 0.0, None), 1.0, f)), [2]);

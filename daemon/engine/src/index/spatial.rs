@@ -36,7 +36,7 @@ pub(crate) type Center = (f64, f64, Option<f64>);
 
 /// Spatial index over all frames and the globe.
 #[derive(Default)]
-pub struct SpaceIndex {
+pub struct SpatialIndex {
     ids: HashMap<Box<str>, FrameId>,
     frames: Vec<Cloud>,
     globe: Cloud,
@@ -44,7 +44,7 @@ pub struct SpaceIndex {
     is_loading: bool,
 }
 
-impl SpaceIndex {
+impl SpatialIndex {
     /// The name of a frame, by a look at all of them: there are few.
     pub fn name(&self, frame: FrameId) -> Option<&str> {
         self.ids.iter().find(|(_, id)| **id == frame).map(|(name, _)| &**name)
@@ -55,7 +55,7 @@ impl SpaceIndex {
         Self::default()
     }
 
-    /// An empty index that only gathers points until [`SpaceIndex::finish_loading`], before which it
+    /// An empty index that only gathers points until [`SpatialIndex::finish_loading`], before which it
     /// cannot be searched: about half the work of inserting them one by one.
     pub fn loading() -> Self {
         Self { is_loading: true, ..Self::default() }
