@@ -16,9 +16,17 @@ use super::{about, methods};
 use omird_engine::{Change, Code, CompactionScope, Error, Precondition, Query, unanswered};
 use omird_router::{Admitted, worded};
 
-/// Returns true if a thread of the engine works on it, so that [`Omir::serve`] hands it over and returns. The others are
-/// worked on where they are served.
-pub fn is_handed_over(operation: Operation) -> bool {
+/// Payloads up to this size are decoded on the thread that takes requests in; larger ones would hold up others there.
+pub const INLINE_BYTES: usize = 64 << 10;
+
+/// Returns true if the thread that takes requests in may call [`Omir::serve`] with a payload of so many bytes: the call
+/// decodes little, hands the rest to a thread of the engine, and returns.
+pub fn is_served_inline(operation: Operation, bytes: usize) -> bool {
+    is_handed_over(operation) && bytes <= INLINE_BYTES
+}
+
+/// Returns true if a thread of the engine works on it. The others are worked on where they are served.
+fn is_handed_over(operation: Operation) -> bool {
     match operation {
         Operation::Remember
         | Operation::Forget
@@ -82,8 +90,8 @@ fn proof_value(proof: &Proof) -> Result<Value, Error> {
 
 impl Omir {
     /// Carries out an operation. `shape` makes of the response what the transport sends, and may fail too; `reply` is
-    /// called once with that, by what [`Reply`](omird_engine::Reply) says where the operation
-    /// [is handed over](is_handed_over), else before this returns.
+    /// called once with that: where a thread of the engine works on the operation, by what [`Reply`](omird_engine::Reply)
+    /// says, else before this returns.
     pub fn serve<T>(
         &self,
         mut admitted: Admitted,

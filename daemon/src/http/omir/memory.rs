@@ -20,7 +20,7 @@ use super::{admit_bare, answer_encoding, expect_none, most_bytes, query_paramete
 use crate::engine::{
     Code, Effect, Encoding, Error, Precondition, Receipt, decode_stored, unanswered,
 };
-use crate::protocols::omir::{DELETE, GET, PUT, no_resource};
+use crate::protocols::omir::{DELETE, GET, INLINE_BYTES, PUT, no_resource};
 use crate::router::{Admitted, Incoming};
 
 /// Tries of a write whose condition held and then did not: somebody else wrote in between.
@@ -192,7 +192,7 @@ async fn put(
 ) -> Result<(Admitted, Result<Receipt, Error>), Error> {
     let (tell, told) = tokio::sync::oneshot::channel();
     let (omir, name, bytes) = (context.protocols.omir.clone(), name.clone(), bytes.clone());
-    let is_large = bytes.len() > super::INLINE_BYTES;
+    let is_large = bytes.len() > INLINE_BYTES;
     let work = move || {
         omir.put_if(admitted, &name, &bytes, content, precondition, move |admitted, receipt| {
             // A client that is gone does not wait for it. What became of it is in the audit line all the same.
