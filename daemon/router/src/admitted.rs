@@ -127,6 +127,11 @@ impl Admitted {
         self.touched.add(targets);
     }
 
+    /// Notes the resources that a change is asked for, in the place of the one that a key names.
+    pub fn asked_for(&mut self, targets: &[Ref]) {
+        self.touched.ask(targets);
+    }
+
     /// Notes something that is no resource, such as `token/NAME`.
     pub fn touched_other(&mut self, name: &str) {
         self.touched.add_other(name);
@@ -150,14 +155,6 @@ impl Admitted {
     /// It was refused, or failed.
     pub fn failed(mut self, code: Code) {
         self.outcome = RequestOutcome::Refused(code);
-    }
-
-    /// A change ended so: the resources of its receipt are in the audit line.
-    pub fn finish_change(mut self, ended: &Result<Receipt, omird_engine::Error>) {
-        if let Ok(receipt) = ended {
-            self.note_receipt(receipt);
-        }
-        self.finish(ended);
     }
 
     /// It ended so.

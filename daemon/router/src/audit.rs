@@ -139,6 +139,14 @@ impl Touched {
         }
     }
 
+    /// Takes the resources that a change is asked for, if it names some by itself.
+    pub(super) fn ask(&mut self, targets: &[Ref]) {
+        if !targets.is_empty() {
+            *self = Self::default();
+            self.add(targets);
+        }
+    }
+
     /// Adds something that is no resource.
     pub(super) fn add_other(&mut self, name: &str) {
         self.count += 1;

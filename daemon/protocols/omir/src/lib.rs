@@ -4,6 +4,7 @@
 //! are the transport's.
 
 mod about;
+mod change;
 mod clock;
 #[cfg(feature = "link")]
 pub mod console;

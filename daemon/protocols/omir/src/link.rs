@@ -119,8 +119,7 @@ impl Omir {
         let precedence = if push.restore { Precedence::Newer } else { Precedence::Remembered };
         let permit = admitted.take_permit();
         let change = self.engine.prepare_admitted(permit, &payload, Encoding::Cbor, precedence)?;
-        let receipt = self.engine.execute(change)?;
-        admitted.note_receipt(&receipt);
+        let receipt = self.change_now(admitted, change)?;
         let Effect::Remembered(stored) = receipt.effect else {
             return Err(Error::new(Code::Internal, "a push was answered as something else"));
         };

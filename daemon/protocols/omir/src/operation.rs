@@ -13,7 +13,9 @@ pub use self::response::{Encoded, Response};
 use super::Omir;
 use super::params::{self, Named};
 use super::{about, methods};
-use omird_engine::{Change, Code, CompactionScope, Error, Precondition, Query, unanswered};
+use omird_engine::{
+    Change, Code, CompactionScope, Error, Precondition, Query, SweepReport, unanswered,
+};
 use omird_router::{Admitted, worded};
 
 /// Payloads up to this size are decoded on the thread that takes requests in; larger ones would hold up others there.
@@ -57,28 +59,12 @@ enum Command {
     Prove(Ref),
 }
 
-/// Returns the resources that a change names by itself; what is stored names its receipt.
-pub(crate) fn asked_for(change: &Change) -> &[Ref] {
-    match change {
-        Change::Forget(names) | Change::ForgetUpTo(names, _) => names,
-        Change::Anchor(name, _) | Change::Feedback(name, ..) => std::slice::from_ref(name),
-        _ => &[],
-    }
-}
-
-/// Notes the resources that were changed, for the audit line.
-fn note(admitted: &mut Admitted, response: &Response) {
-    match response {
-        Response::Receipt(receipt) => admitted.note_receipt(receipt),
-        Response::Sweep(report) if !report.dry_run => {
-            let names: Vec<Ref> =
-                report.items.iter().filter_map(|item| item.target.parse().ok()).collect();
-            let all = report.moved + report.merged + report.expired + report.evicted;
-            admitted.touched(&names);
-            admitted.touched_more(all.saturating_sub(names.len() as u64));
-        }
-        _ => {}
-    }
+/// Notes the resources that a sweep has changed, for the audit line.
+fn note_sweep(admitted: &mut Admitted, report: &SweepReport) {
+    let names: Vec<Ref> = report.items.iter().filter_map(|item| item.target.parse().ok()).collect();
+    let all = report.moved + report.merged + report.expired + report.evicted;
+    admitted.touched(&names);
+    admitted.touched_more(all.saturating_sub(names.len() as u64));
 }
 
 /// The document of a proof.
@@ -99,56 +85,54 @@ impl Omir {
         shape: impl FnOnce(Response) -> Result<T, Error> + Send + 'static,
         reply: impl FnOnce(Result<T, Error>) + Send + 'static,
     ) {
-        let bytes = admitted.bytes();
         let command = self.read(&mut admitted, params);
-        let most = admitted.reply_bytes();
-        if let Ok(Command::Change(change)) = &command {
-            admitted.touched(asked_for(change));
-        }
-        let answer = move |response: Result<Response, Error>| {
-            if let Ok(response) = &response {
-                note(&mut admitted, response);
+        let answer = move |mut admitted: Admitted, response: Result<Response, Error>| {
+            if let Ok(Response::Sweep(report)) = &response
+                && !report.dry_run
+            {
+                note_sweep(&mut admitted, report);
             }
             let shaped = response.and_then(shape);
             admitted.finish(&shaped);
             reply(shaped);
         };
         let engine = &self.engine;
-        match command {
-            Err(error) => answer(Err(error)),
+        let response = match command {
+            Err(error) => Err(error),
             Ok(Command::Change(change)) => {
-                let reply = |receipt: Result<_, _>| answer(receipt.map(Response::Receipt));
-                engine.submit(change, bytes, Box::new(reply));
+                return self.change(admitted, change, move |admitted, made| {
+                    answer(admitted, made.map(Response::Receipt));
+                });
             }
             Ok(Command::Compact(scope)) => {
-                let reply = |done: Result<_, _>| answer(done.map(Response::Compaction));
-                engine.request_compaction(scope, Box::new(reply));
+                let reply =
+                    move |done: Result<_, _>| answer(admitted, done.map(Response::Compaction));
+                return engine.request_compaction(scope, Box::new(reply));
             }
-            Ok(Command::Recall(query)) => answer(engine.recall(&query).map(Response::Recall)),
+            Ok(Command::Recall(query)) => engine.recall(&query).map(Response::Recall),
             Ok(Command::Export(query)) => {
-                let export = match most {
+                let export = match admitted.reply_bytes() {
                     None => engine.export(&query),
                     Some(most) => engine.export_within(&query, most),
                 };
-                answer(export.map(Response::Export));
+                export.map(Response::Export)
             }
-            Ok(Command::Sweep { dry_run }) => answer(engine.sweep(dry_run).map(Response::Sweep)),
-            Ok(Command::Explain(target)) => {
-                answer(engine.explain(&target).map(Response::Explanation));
-            }
-            Ok(Command::Status) => answer(Ok(Response::Status(engine.status(&self.robot)))),
+            Ok(Command::Sweep { dry_run }) => engine.sweep(dry_run).map(Response::Sweep),
+            Ok(Command::Explain(target)) => engine.explain(&target).map(Response::Explanation),
+            Ok(Command::Status) => Ok(Response::Status(engine.status(&self.robot))),
             Ok(Command::Backup(params::Backup::List)) => {
                 let offer = engine.offer_backup(&self.robot);
-                answer(offer.map(|offer| Response::Backup(offer.to_value())));
+                offer.map(|offer| Response::Backup(offer.to_value()))
             }
             Ok(Command::Backup(params::Backup::Piece { segment, offset, length })) => {
-                answer(engine.segment_piece(segment, offset, length).map(Response::Piece));
+                engine.segment_piece(segment, offset, length).map(Response::Piece)
             }
             Ok(Command::Prove(target)) => {
                 let proof = engine.prove(&target).and_then(|proof| proof_value(&proof));
-                answer(proof.map(Response::Proof));
+                proof.map(Response::Proof)
             }
-        }
+        };
+        answer(admitted, response);
     }
 
     /// As [`Omir::serve`], and waits for the response.

@@ -146,11 +146,10 @@ pub(in crate::http) async fn store(
             return Err(Conditions::failed(live));
         }
         let precondition = precondition(&conditions, live, attempt);
-        let (mut again, receipt) =
+        let (again, receipt) =
             put(&context, admitted, &name, &bytes, content, precondition).await?;
         let error = match receipt {
             Ok(receipt) => {
-                again.note_receipt(&receipt);
                 again.done();
                 return Ok(stored(&receipt, precondition == Precondition::Absent, encoding));
             }
@@ -226,7 +225,7 @@ async fn put(
         omir.put_if(admitted, &name, &bytes, content, precondition, move |admitted, receipt| {
             // A client that is gone does not wait for it. What became of it is in the audit line all the same.
             if let Err((admitted, receipt)) = tell.send((admitted, receipt)) {
-                admitted.finish_change(&receipt);
+                admitted.finish(&receipt);
             }
         });
     };

@@ -14,7 +14,6 @@ use omird_router::{Field, Shape};
 
 use super::Call;
 use super::look::{in_reference, read_reference};
-use crate::operation::asked_for;
 use crate::params::{self, Parameters};
 
 /// Attempts at a change beside somebody who makes or forgets the same things.
@@ -65,7 +64,7 @@ impl Call<'_> {
         let mut last = None;
         for _ in 0..ATTEMPTS {
             let (change, created) = self.memory(&entities)?;
-            match self.change(admitted, change) {
+            match self.omir.change_now(admitted, change) {
                 Ok(receipt) => return Ok(remembered(&receipt, &created)),
                 // Somebody has just made one of the entities, or had one forgotten.
                 Err(error) if is_raced(&error, &entities) => last = Some(error),
@@ -186,18 +185,20 @@ impl Call<'_> {
     pub(super) fn forget(&self, admitted: &mut Admitted) -> Result<Map, Error> {
         let targets = self.list("references").map(|text| read_reference("references", text));
         let change = Change::Forget(targets.collect::<Result<_, _>>()?);
-        Ok(renamed(&self.change(admitted, change)?, &["forgotten", "durable"]))
+        Ok(renamed(&self.omir.change_now(admitted, change)?, &["forgotten", "durable"]))
     }
 
     pub(super) fn anchor(&self, admitted: &mut Admitted) -> Result<Map, Error> {
         let change = params::anchor(self.parameters(&["reference", "anchored"]));
-        let receipt = self.change(admitted, change.map_err(in_reference)?).map_err(in_reference)?;
+        let receipt = self.omir.change_now(admitted, change.map_err(in_reference)?);
+        let receipt = receipt.map_err(in_reference)?;
         Ok(renamed(&receipt, &["ref", "version", "anchored", "unchanged", "durable"]))
     }
 
     pub(super) fn feedback(&self, admitted: &mut Admitted) -> Result<Map, Error> {
         let change = params::feedback(self.parameters(&["reference", "outcome", "weight"]));
-        let receipt = self.change(admitted, change.map_err(in_reference)?).map_err(in_reference)?;
+        let receipt = self.omir.change_now(admitted, change.map_err(in_reference)?);
+        let receipt = receipt.map_err(in_reference)?;
         let mut map = renamed(&receipt, &["ref", "version", "durable"]);
         let confidence = receipt.to_value();
         for (from, to) in [
@@ -222,14 +223,6 @@ impl Call<'_> {
         let given =
             names.iter().filter_map(|name| Some((name_of(name), written(self.value(name)?))));
         given.collect()
-    }
-
-    /// Makes a change and waits until it is as durable as the settings promise.
-    fn change(&self, admitted: &mut Admitted, change: Change) -> Result<Receipt, Error> {
-        admitted.touched(asked_for(&change));
-        let receipt = self.omir.engine.execute_counted(change, admitted.bytes())?;
-        admitted.note_receipt(&receipt);
-        Ok(receipt)
     }
 }
 
