@@ -143,7 +143,13 @@ impl Admitted {
     }
 
     /// Notes the resources of a change that was made.
+    ///
+    /// # Panics
+    /// In a debug build, if the router has not decided about the change: it is one of a method that may be dry, and
+    /// [`Admitted::expect_change`] was not asked.
     pub fn note_receipt(&mut self, receipt: &Receipt) {
+        let may_be_dry = self.method.effect == Effect::ChangesUnlessDry;
+        debug_assert!(self.is_change || !may_be_dry, "{} is no dry run", self.method.name);
         self.touched.note(receipt);
     }
 

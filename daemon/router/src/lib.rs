@@ -210,7 +210,9 @@ impl Router {
             Effect::Maintains | Effect::Administers if caller.only_reads => {
                 return Err(Refusal::OnlyReads);
             }
-            _ => {}
+            // The message tells, once the protocol has read it: `Admitted::expect_change` decides then.
+            Effect::ChangesUnlessDry => {}
+            Effect::Reads | Effect::Maintains | Effect::Administers => {}
         }
         if !caller.scopes.hold(method.scope) {
             return Err(match caller.remedy {
