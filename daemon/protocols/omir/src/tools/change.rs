@@ -4,7 +4,6 @@ use omir_core::instant::Instant;
 use omir_core::json;
 use omir_core::model::Extension;
 use omir_core::reference::{Ref, ResourceType};
-use omir_core::space::Center;
 use omir_core::spatial::SpatialPose;
 use omir_core::value::{Map, Value};
 use omird_engine::{Change, Code, Encoding, Error, Precondition, Receipt};
@@ -150,11 +149,7 @@ impl Call<'_> {
             map.insert("entityRefs", Value::Array(entities.iter().map(target).collect()));
         }
         if let Some(place) = self.place()? {
-            let [x, y, z] = match place {
-                Center::Plane { x, y } => [x, y, 0.0],
-                Center::Space { x, y, z } => [x, y, z],
-            };
-            let pose = SpatialPose::new(self.frame(), [x, y, z].into());
+            let pose = SpatialPose::new(self.frame(), place.position().into());
             map.insert("extension", Value::Array(vec![extension(&pose.to_extension())]));
         } else if self.text("frame").is_some() {
             return Err(Error::query("frame", "needs x and y to be coordinates in it"));
