@@ -13,8 +13,8 @@ use super::refusal::Refusal;
 use super::{Inner, Router};
 use omird_engine::{ImportPermit, Receipt};
 
-/// A request that may be worked on. Whoever has answered it says how it ended; one that is dropped before counts as given
-/// up.
+/// A request that may be worked on. The protocol, once it has answered, says how the request ended; one that is dropped
+/// before counts as given up.
 pub struct Admitted {
     router: Router,
     caller: Caller,

@@ -103,7 +103,7 @@ impl Omir {
         self.engine.wait_committed(patience);
     }
 
-    /// Stores a resource under a name. `sent` is what the clock of whoever put it showed.
+    /// Stores a resource under a name. `sent` is what the client's clock showed.
     pub fn put(
         &self,
         admitted: Admitted,
@@ -174,7 +174,7 @@ impl Omir {
         self.change_now(admitted, Change::ForgetUpTo(names, seq))
     }
 
-    /// Recalls for somebody who only looks: no access is counted. `base` is what holds where no parameter says else.
+    /// Recalls for a caller who only looks: no access is counted. `base` is what holds where no parameter says else.
     ///
     /// # Errors
     /// `INVALID_QUERY`; `INTERNAL` if nothing can be read.

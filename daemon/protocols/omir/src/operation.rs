@@ -147,7 +147,7 @@ impl Omir {
     ) -> Result<T, Error> {
         let (tell, told) = crossbeam_channel::bounded(1);
         self.serve(admitted, params, shape, move |answer| {
-            // Whoever asks waits for it.
+            // The caller waits for it.
             let _ = tell.send(answer);
         });
         told.recv().unwrap_or_else(|_| Err(unanswered()))

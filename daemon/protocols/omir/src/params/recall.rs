@@ -229,7 +229,7 @@ fn only(name: &str, value: &str, known: &str) -> Result<bool, Error> {
     Err(Error::query(name, format!("{value:?} is not `{known}`, which is all there is")))
 }
 
-/// The refusal of a parameter nobody knows, with the nearest name that somebody does.
+/// The refusal of a parameter that is not in the table, with the nearest name that is.
 fn unknown(about: &About, name: &str) -> Error {
     let hint = closest(name, about.names()).map_or_else(
         || format!("known are {}", about.names().collect::<Vec<_>>().join(", ")),

@@ -15,7 +15,7 @@ use super::Call;
 use super::look::{in_reference, read_reference};
 use crate::params::{self, Parameters};
 
-/// Attempts at a change beside somebody who makes or forgets the same things.
+/// Attempts at a change beside other callers who make or forget the same things.
 const ATTEMPTS: usize = 4;
 
 const DURABLE: Field =
@@ -65,7 +65,7 @@ impl Call<'_> {
             let (change, created) = self.memory(&entities)?;
             match self.omir.change_now(admitted, change) {
                 Ok(receipt) => return Ok(remembered(&receipt, &created)),
-                // Somebody has just made one of the entities, or had one forgotten.
+                // Another caller has just made one of the entities, or had one forgotten.
                 Err(error) if is_raced(&error, &entities) => last = Some(error),
                 Err(error) => return Err(self.told_apart(error)),
             }
