@@ -63,12 +63,22 @@ pub enum Center {
 }
 
 impl Center {
-    /// The centre with these coordinates, x, y and perhaps z; `None` if there are fewer or more.
+    /// The centre with these coordinates, x, y and perhaps z; `None` if there are fewer or more, or one is not finite.
     pub const fn from_coordinates(coordinates: &[f64]) -> Option<Center> {
         match *coordinates {
-            [x, y] => Some(Center::Plane { x, y }),
-            [x, y, z] => Some(Center::Space { x, y, z }),
+            [x, y] if x.is_finite() && y.is_finite() => Some(Center::Plane { x, y }),
+            [x, y, z] if x.is_finite() && y.is_finite() && z.is_finite() => {
+                Some(Center::Space { x, y, z })
+            }
             _ => None,
+        }
+    }
+
+    /// The place itself as x, y and z. One in the plane lies at the height 0.
+    pub const fn position(self) -> [f64; 3] {
+        match self {
+            Center::Plane { x, y } => [x, y, 0.0],
+            Center::Space { x, y, z } => [x, y, z],
         }
     }
 
@@ -80,6 +90,11 @@ impl Center {
             Center::Space { x, y, z } => distance(&Point3::new(x, y, z), point),
         }
     }
+}
+
+/// The radius of a spatial query; `None` if so many metres are none: negative, or not finite.
+pub const fn radius(metres: f64) -> Option<f64> {
+    if metres >= 0.0 && metres.is_finite() { Some(metres) } else { None }
 }
 
 /// An axis-aligned box, in metres: `box=x0,y0,z0,x1,y1,z1`. Its boundary belongs to it.
@@ -177,6 +192,14 @@ mod tests {
         assert_eq!(of(&[1.0, 2.0]), Some(Center::Plane { x: 1.0, y: 2.0 }));
         assert_eq!(of(&[1.0, 2.0, 3.0]), Some(Center::Space { x: 1.0, y: 2.0, z: 3.0 }));
         assert_eq!((of(&[]), of(&[1.0]), of(&[1.0; 4])), (None, None, None));
+        for wrong in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+            assert_eq!((of(&[1.0, wrong]), of(&[1.0, 2.0, wrong])), (None, None));
+            assert_eq!(radius(wrong), None);
+        }
+        assert_eq!((radius(0.0), radius(2.5), radius(-1e-9)), (Some(0.0), Some(2.5), None));
+        let height = |coordinates: &[f64]| of(coordinates).map(Center::position);
+        assert_eq!(height(&[1.0, 2.0]), Some([1.0, 2.0, 0.0]));
+        assert_eq!(height(&[1.0, 2.0, 3.0]), Some([1.0, 2.0, 3.0]));
         let within = Aabb::from_coordinates(&[4.0, 1.0, 0.0, -1.0, 2.0, 9.0]).unwrap();
         assert_eq!((within.min, within.max), ([-1.0, 1.0, 0.0].into(), [4.0, 2.0, 9.0].into()));
         assert_eq!(

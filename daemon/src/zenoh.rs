@@ -33,7 +33,7 @@ use zenoh::query::{Query, Queryable};
 
 use crate::engine::{Code, Engine, Error, Listening, RequestLimits};
 use crate::protocols::Protocols;
-use crate::protocols::omir::{GET, is_handed_over, method};
+use crate::protocols::omir::{GET, is_served_inline, method};
 use crate::router::{
     Admitted, Caller, Incoming, Method, Refusal, Router, Unauthenticated, worded, worded_for,
 };
@@ -51,9 +51,6 @@ pub(crate) use self::listeners::rules;
 pub use self::request::{MOST_PARAMETERS, selector_parameters};
 
 pub use self::network::{DEFAULT_LISTEN, DEFAULT_ROUTER, Mode, Network, check_endpoint, plain};
-
-/// Payloads up to this size are decoded on Zenoh's own thread; larger ones would hold up others.
-const INLINE_BYTES: usize = 64 << 10;
 
 /// Bytes of the largest message that these limits let in. Zenoh is told as it is opened.
 pub fn largest_message(limits: &RequestLimits) -> usize {
@@ -344,11 +341,11 @@ impl Context {
             Ok(admitted) => admitted,
             Err(refusal) => return request.refuse(&worded(refusal)),
         };
-        let is_handed_over = match served {
-            ServedKey::Operation(operation) => is_handed_over(operation),
+        let is_inline = match served {
+            ServedKey::Operation(operation) => is_served_inline(operation, size),
             ServedKey::Memory | ServedKey::Exchange(_) => false,
         };
-        if is_handed_over && size <= INLINE_BYTES {
+        if is_inline {
             self.answer(served, request, admitted);
             return;
         }

@@ -13,8 +13,8 @@ use super::refusal::Refusal;
 use super::{Inner, Router};
 use omird_engine::{ImportPermit, Receipt};
 
-/// A request that may be worked on. Whoever has answered it says how it ended; one that is dropped before counts as given
-/// up.
+/// A request that may be worked on. The protocol, once it has answered, says how the request ended; one that is dropped
+/// before counts as given up.
 pub struct Admitted {
     router: Router,
     caller: Caller,
@@ -127,6 +127,11 @@ impl Admitted {
         self.touched.add(targets);
     }
 
+    /// Notes the resources that a change is asked for, in the place of the one that a key names.
+    pub fn asked_for(&mut self, targets: &[Ref]) {
+        self.touched.ask(targets);
+    }
+
     /// Notes something that is no resource, such as `token/NAME`.
     pub fn touched_other(&mut self, name: &str) {
         self.touched.add_other(name);
@@ -138,7 +143,13 @@ impl Admitted {
     }
 
     /// Notes the resources of a change that was made.
+    ///
+    /// # Panics
+    /// In a debug build, if the router has not decided about the change: it is one of a method that may be dry, and
+    /// [`Admitted::expect_change`] was not asked.
     pub fn note_receipt(&mut self, receipt: &Receipt) {
+        let may_be_dry = self.method.effect == Effect::ChangesUnlessDry;
+        debug_assert!(self.is_change || !may_be_dry, "{} is no dry run", self.method.name);
         self.touched.note(receipt);
     }
 
@@ -150,14 +161,6 @@ impl Admitted {
     /// It was refused, or failed.
     pub fn failed(mut self, code: Code) {
         self.outcome = RequestOutcome::Refused(code);
-    }
-
-    /// A change ended so: the resources of its receipt are in the audit line.
-    pub fn finish_change(mut self, ended: &Result<Receipt, omird_engine::Error>) {
-        if let Ok(receipt) = ended {
-            self.note_receipt(receipt);
-        }
-        self.finish(ended);
     }
 
     /// It ended so.

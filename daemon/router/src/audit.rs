@@ -19,7 +19,7 @@ pub const MOST_NAMED: usize = 16;
 /// The record of a request that is over.
 #[derive(Debug, Clone, Copy)]
 pub struct AuditLine<'a> {
-    /// The caller; `?` if nobody knows who asked.
+    /// The caller; `?` if it is not known.
     pub caller: &'a Caller,
     /// The method that was asked for.
     pub method: &'static Method,
@@ -46,7 +46,7 @@ pub trait Sink: Send + Sync {
 pub enum RequestOutcome {
     /// It was answered.
     Done,
-    /// Nobody has answered it: a stop, or a bug.
+    /// It was not answered: a stop, or a bug.
     GivenUp,
     /// It was refused, or failed.
     Refused(Code),
@@ -66,7 +66,7 @@ impl RequestOutcome {
 /// The weight of an audit line, and so the level it is logged at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Weight {
-    /// Somebody was not let in, or asked for more than it may; or the store itself was rearranged. `info`.
+    /// A caller was not let in, or asked for more than it may; or the store itself was rearranged. `info`.
     Notable,
     /// Something was changed or looked after, or a request failed. `debug`.
     Change,
@@ -136,6 +136,14 @@ impl Touched {
             if self.names.len() < MOST_NAMED {
                 self.names.push(target.to_string().into());
             }
+        }
+    }
+
+    /// Takes the resources that a change is asked for, if it names some by itself.
+    pub(super) fn ask(&mut self, targets: &[Ref]) {
+        if !targets.is_empty() {
+            *self = Self::default();
+            self.add(targets);
         }
     }
 

@@ -6,7 +6,7 @@ use super::method::{Method, Payload, Rate, Scope};
 use super::refusal::{Refusal, Remedy, Size};
 use super::tenant::DEFAULT_TENANT;
 
-/// The name of a caller whom nobody knows.
+/// The name of a caller who is not known.
 const UNKNOWN: &str = "?";
 
 /// The one who asks. It travels with each request, from the transport to the protocol.
@@ -51,14 +51,14 @@ impl Caller {
         self.agents.is_empty() || self.agents.iter().any(|own| **own == *agent)
     }
 
-    /// Returns the caller whom nobody knows: its token is none of ours, or it has none where one is needed. It may do
+    /// Returns the caller who is not known: its token is none of ours, or it has none where one is needed. It may do
     /// nothing but what everybody may, and is told that a token is needed.
     pub fn unknown(transport: &'static str) -> Self {
         let (scopes, remedy) = (Scopes::only(&[]), Some(Remedy::Token));
         Self { scopes, remedy, ..Self::trusted(transport, UNKNOWN) }
     }
 
-    /// Returns true if nobody knows who it is.
+    /// Returns true if it is not known who this is.
     pub fn is_unknown(&self) -> bool {
         &*self.name == UNKNOWN
     }
@@ -68,7 +68,7 @@ impl Caller {
         self.tenant.as_deref().unwrap_or(DEFAULT_TENANT)
     }
 
-    /// Returns a caller of that name that may do everything: somebody else, such as the network, decided who gets here.
+    /// Returns a caller of that name that may do everything: another part, such as the network, decided who gets here.
     pub fn trusted(transport: &'static str, name: impl Into<Arc<str>>) -> Self {
         Self {
             name: name.into(),

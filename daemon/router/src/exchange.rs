@@ -37,7 +37,7 @@ pub trait Exchange: Send + Sync {
         drop(listener);
     }
 
-    /// Returns what it counts beside requests, for whoever measures the daemon.
+    /// Returns what it counts beside requests, for those who measure the daemon.
     fn counts(&self) -> Vec<Count> {
         Vec::new()
     }
@@ -46,7 +46,7 @@ pub trait Exchange: Send + Sync {
 /// Hears of announcements, on threads of the protocol. It passes them on and does not wait.
 pub type Listener = Arc<dyn Fn(&Announcement) + Send + Sync>;
 
-/// A message that a protocol sends unasked, to whoever listens under its key.
+/// A message that a protocol sends unasked, to all listeners under its key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Announcement {
     /// The key below that of the robot. No part of it is a wildcard.

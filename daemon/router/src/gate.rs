@@ -1,5 +1,5 @@
 //! The gate of a port: what a caller may do whom no network has let in. It reads, and writes where that is open to
-//! everybody or to whoever knows a token.
+//! everybody or to callers who know a token.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use super::{Bounds, Caller, Refusal, Remedy, Scope, Scopes, Unauthenticated};
 /// Microseconds in which no token is heard after the second wrong one (the first is a slip); twice as long after each
 /// more ...
 const FIRST_DELAY: u64 = 1_000_000;
-/// ... but no longer than this: whoever guesses must not lock the owner out.
+/// ... but no longer than this: one who guesses must not lock the owner out.
 const LONGEST_DELAY: u64 = 30_000_000;
 
 /// The scopes that callers of a port hold, and the secret that opens more.
@@ -46,7 +46,7 @@ enum Opened {
 pub type Identify<'a> = &'a dyn Fn(&str) -> Result<Caller, Refusal>;
 
 impl Gate {
-    /// Returns a gate that nobody has come in by.
+    /// Returns a gate that no caller has come in by.
     pub fn new(access: AccessPolicy) -> Self {
         Self { access, opened: Opened::None, wrong: 0, locked_until: 0 }
     }
@@ -120,8 +120,8 @@ impl Gate {
 
     fn wrong_token(&mut self, now: u64, is_required: bool) -> Result<(), Refusal> {
         if self.access.token.is_none() {
-            // A token of the daemon has too many digits to be guessed: it needs no delay. Where nothing is locked, whoever
-            // always gives a token need not know that.
+            // A token of the daemon has too many digits to be guessed: it needs no delay. Where nothing is locked, a client
+            // that always gives a token need not know that.
             let is_open = self.access.write && !is_required;
             return if is_open { Ok(()) } else { Err(Refusal::NoToken) };
         }

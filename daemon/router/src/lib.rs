@@ -3,7 +3,7 @@
 //!
 //! A transport knows who asks (a [`Caller`]) and which [`Method`] of a protocol is meant. [`Router::admit`] decides
 //! read-only mode, scope, size and rate from the two. What a protocol works on is the [`Admitted`] request that comes
-//! back, and nobody else can make one. So no transport reaches a protocol around the router.
+//! back, and only the router makes one. So no transport reaches a protocol around the router.
 //!
 //! A [`Refusal`] carries facts. Each protocol words it in its own form. Each request leaves one [`AuditLine`], refused or
 //! not, which each [`Sink`] takes.
@@ -59,7 +59,7 @@ use omird_engine::{Engine, ImportPermit, NotAdmitted};
 
 /// The facts about the memory that the router decides by. The engine has them; a test brings its own.
 pub trait Policy: Send + Sync {
-    /// Returns true if the configuration lets nobody change anything.
+    /// Returns true if the configuration allows no changes.
     fn is_read_only(&self) -> bool;
 
     /// Takes or refuses a payload of so many bytes, to be merged or not; gives the permit that a large one needs.
@@ -210,7 +210,9 @@ impl Router {
             Effect::Maintains | Effect::Administers if caller.only_reads => {
                 return Err(Refusal::OnlyReads);
             }
-            _ => {}
+            // The message tells, once the protocol has read it: `Admitted::expect_change` decides then.
+            Effect::ChangesUnlessDry => {}
+            Effect::Reads | Effect::Maintains | Effect::Administers => {}
         }
         if !caller.scopes.hold(method.scope) {
             return Err(match caller.remedy {

@@ -96,7 +96,7 @@ pub enum Effect {
 }
 
 impl Effect {
-    /// Returns true if a caller must name one memory exactly, so that whoever denies that name has denied the method:
+    /// Returns true if a caller must name one memory exactly, so that an operator who denies that name has denied the method:
     /// invariant 12 of ARCHITECTURE.md.
     pub fn names_exactly(self) -> bool {
         self != Self::Reads

@@ -26,7 +26,7 @@ pub struct ModelFault {
 /// How far a request came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reached {
-    /// Nobody got it.
+    /// No server got it.
     Nobody,
     /// The server refused it, and may take it later.
     RefusedForNow,

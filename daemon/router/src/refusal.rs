@@ -10,7 +10,7 @@ use omird_engine::NotAdmitted;
 /// A reason not to work on a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refusal {
-    /// It changes something, and the configuration lets nobody do that.
+    /// It changes something, and the configuration allows no changes.
     ReadOnly,
     /// It changes something, and its caller asked to be held to reading.
     OnlyReads,
@@ -21,7 +21,7 @@ pub enum Refusal {
         /// The way a caller of this kind gets it.
         remedy: Option<Remedy>,
     },
-    /// Nobody knows who asks.
+    /// The caller is not known.
     Unauthenticated(Unauthenticated),
     /// It is too large.
     TooLarge {
@@ -50,7 +50,7 @@ pub enum Refusal {
     },
 }
 
-/// Why nobody knows who asks.
+/// Why a caller is not known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unauthenticated {
     /// There is no token, and this way in needs one.
@@ -59,10 +59,10 @@ pub enum Unauthenticated {
     Unknown,
     /// It was one, until it expired.
     Expired,
-    /// The clock cannot be trusted, so nobody can tell if it has expired. A token without an end is not affected.
+    /// The clock cannot be trusted, so omird cannot tell if it has expired. A token without an end is not affected.
     ClockUntrusted,
-    /// It is signed by somebody whom the configuration trusts, and no token of omird all the same: in words, for whoever
-    /// makes them.
+    /// It is signed by an issuer whom the configuration trusts, and no token of omird all the same: in words, for that
+    /// issuer.
     Unsound(&'static str),
 }
 

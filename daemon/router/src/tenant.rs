@@ -11,7 +11,7 @@ const LONGEST: usize = 96;
 /// Returns the key that stands for an id of a protocol in names of the store, for a protocol whose ids are any text.
 ///
 /// It is the id itself where that can be a name and belongs to [`DEFAULT_TENANT`], so that people can read it. All others are what
-/// `digest` makes of id and tenant: 32 hexadecimal digits. So is an id that looks like such a digest, so that nobody can choose an
+/// `digest` makes of id and tenant: 32 hexadecimal digits. So is an id that looks like such a digest, so that no client can choose an
 /// id that is another's key. Keys are on the disk: the rule never changes.
 pub fn store_key(tenant: &str, id: &str, digest: impl FnOnce() -> String) -> String {
     let is_digest = id.len() == 32 && id.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));

@@ -18,7 +18,7 @@ use crate::{
 /// Facts that a test sets.
 #[derive(Debug, Clone, Default)]
 pub struct Facts {
-    /// Nobody may change anything.
+    /// No caller may change anything.
     pub is_read_only: bool,
     /// Bytes of a payload; of one that is merged twice as many.
     pub most: usize,

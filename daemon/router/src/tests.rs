@@ -239,6 +239,18 @@ fn a_dry_run_is_no_change() {
     assert_eq!((ask(false), ask(true)), (Ok(()), Err(Refusal::ReadOnly)));
 }
 
+/// A protocol that changes something and does not ask fails in its tests.
+#[cfg(debug_assertions)]
+#[test]
+#[should_panic(expected = "tidy is no dry run")]
+fn a_change_that_the_router_has_not_decided_about_is_noticed() {
+    let router = Router::new(Facts::default(), []);
+    let tidy = TOY.method("tidy").unwrap();
+    let mut admitted = router.admit(&somebody(&ALL), tidy, Incoming::default()).unwrap();
+    let effect = omird_engine::Effect::Forgotten(1);
+    admitted.note_receipt(&omird_engine::Receipt { effect, durable: true, seq: 1 });
+}
+
 #[test]
 fn whoever_asked_to_be_held_to_reading_is() {
     let router = Router::new(Facts::default(), []);

@@ -65,9 +65,9 @@ pub trait Toolbox: Send + Sync {
     fn worded(&self, refusal: Refusal) -> Error;
 }
 
-/// Watches a call for whoever waits for it: tells the work if it is still wanted, and takes note of its progress.
+/// Watches a call for the client that waits for it: tells the work if it is still wanted, and takes note of its progress.
 pub trait CallObserver: Sync {
-    /// Returns true while somebody waits.
+    /// Returns true while the client waits.
     fn is_wanted(&self) -> bool;
 
     /// Takes note of how far the work has come.

@@ -15,7 +15,7 @@ use crate::capacity::{Capacity, Room};
 use crate::engine::{Code, Error, NotAdmitted};
 use crate::router::{Caller, Incoming, Method};
 
-/// Time for a body of no length; and for each [`PACE`] bytes a second more.
+/// Time for a body of no length, and for each [`PACE`] bytes a second more; and the longest time without a byte.
 const TIME: Duration = Duration::from_secs(30);
 /// Bytes a second that a client must send at least, in the long run.
 const PACE: u64 = 4 << 10;
@@ -96,6 +96,14 @@ pub(crate) fn stated_length(headers: &HeaderMap) -> Option<usize> {
     headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
+/// Returns the moment until which the next byte is waited for, of a body that began to come at `began` and of which the last of
+/// so many bytes came at `last`. What came fast pays for a slow rest, and for no pause: a client that stalls holds its room no
+/// longer than one that sends nothing.
+fn deadline(began: Instant, last: Instant, bytes: usize) -> Instant {
+    let paid = TIME + Duration::from_millis(bytes as u64 * 1000 / PACE);
+    (began + paid).min(last + TIME)
+}
+
 /// Reads a body of at most so many bytes. It takes room as it comes: a client that sends nothing holds up nobody.
 ///
 /// # Errors
@@ -113,10 +121,11 @@ pub(super) async fn read(
     let refuse = |status, message: &str| Refused::new(status, Code::InvalidQuery, message);
     let mut room = capacity.room_for_body(stated, most.bytes);
     let began = Instant::now();
+    let mut last = began;
     let mut bytes = Vec::new();
     loop {
-        let paid = TIME + Duration::from_millis(bytes.len() as u64 * 1000 / PACE);
-        let frame = match timeout_at(began + paid, body.frame()).await {
+        let deadline = deadline(began, last, bytes.len());
+        let frame = match timeout_at(deadline, body.frame()).await {
             Ok(None) => break,
             Ok(Some(Ok(frame))) => frame,
             Ok(Some(Err(_))) => {
@@ -132,6 +141,10 @@ pub(super) async fn read(
         let length = bytes.len() + data.len();
         if length > most.bytes {
             return Err(most.refused(length));
+        }
+        // An empty part is no progress.
+        if !data.is_empty() {
+            last = Instant::now();
         }
         // No more memory than there is room for.
         let has = room.grow(length)?;
@@ -164,6 +177,24 @@ mod tests {
     fn stalled(bytes: usize) -> Body {
         let came = [Ok::<_, Infallible>(Bytes::from(vec![b'x'; bytes]))];
         Body::from_stream(stream::iter(came).chain(stream::pending()))
+    }
+
+    #[test]
+    fn the_next_byte_is_waited_for_at_the_pace_and_no_longer_than_a_body_of_none() {
+        let began = Instant::now();
+        let wait = |bytes, last| {
+            let waited = deadline(began, began + Duration::from_secs(last), bytes);
+            waited.duration_since(began).as_secs()
+        };
+        assert_eq!(wait(0, 0), 30);
+        // One that comes at the pace, or a little faster, is waited for as long as it goes on.
+        assert_eq!(wait(100 * PACE as usize, 100), 130);
+        assert_eq!(wait(100 * PACE as usize, 90), 120);
+        // One that trickles ends where its bytes have paid for.
+        assert_eq!(wait(10, 29), 30);
+        assert_eq!(wait(100 * PACE as usize, 129), 130);
+        // One that came fast and then stalls.
+        assert_eq!(wait(24 << 20, 3), 33);
     }
 
     #[tokio::test]

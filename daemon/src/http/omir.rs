@@ -27,12 +27,10 @@ use super::{Context, negotiate};
 use crate::capacity::{Room, Slot};
 use crate::engine::{Code, Encoding, Error, RequestLimits, decode, unanswered};
 use crate::protocols::omir::{
-    Encoded, Named, Params, Payload, add_parameter, add_parameters, is_handed_over, method,
+    Encoded, INLINE_BYTES, Named, Params, Payload, add_parameter, add_parameters, is_served_inline,
+    method,
 };
 use crate::router::{self, Admitted, Caller, Incoming, Method};
-
-/// Bodies up to this size are decoded on a thread that moves bytes; larger ones would hold up others.
-const INLINE_BYTES: usize = 64 << 10;
 
 /// Returns the handler of an operation.
 pub(super) fn served(way: MethodFilter, operation: Operation) -> MethodRouter<Arc<Context>> {
@@ -62,7 +60,7 @@ async fn serve(
             let _ = tell.send(answer);
         });
     };
-    if is_handed_over(operation) && size <= INLINE_BYTES {
+    if is_served_inline(operation, size) {
         work();
     } else {
         slot.work(work).await?;

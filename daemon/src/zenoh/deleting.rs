@@ -153,8 +153,7 @@ impl Delete {
         if is_hurried() {
             return Err(stopping());
         }
-        let answer = |told: Receiver<_>| told.recv().unwrap_or_else(|_| Err(unanswered()));
-        let place: Receipt = answer(self.place.clone())?;
+        let place = self.place.recv().unwrap_or_else(|_| Err(unanswered()))?;
         let mut targets: Vec<Ref> = Vec::new();
         let mut unknown = None;
         let looked = each_matching(&self.context, admitted, &self.key, |one| {
@@ -170,7 +169,7 @@ impl Delete {
             return Err(stopping());
         }
         if !targets.is_empty() {
-            answer(self.context.protocols.omir.forget_up_to(admitted, targets, place.seq))?;
+            self.context.protocols.omir.forget_up_to(admitted, targets, place.seq)?;
         }
         unknown.map_or(Ok(()), |unread| {
             let message =

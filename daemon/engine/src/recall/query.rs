@@ -289,6 +289,11 @@ impl Query {
         self.near.is_some() || self.geo.is_some()
     }
 
+    /// Returns true if a radius is stated, and no place that it is around.
+    pub fn lacks_center(&self) -> bool {
+        self.radius.is_some() && !self.has_center()
+    }
+
     /// Returns true if there are words to rank by.
     pub fn has_words(&self) -> bool {
         self.text.as_ref().is_some_and(Question::ranks)

@@ -1,6 +1,6 @@
 //! The protocol that adds, lists and revokes tokens: `docs/access.md`, "Tokens over HTTP".
 //!
-//! Whoever may ask has the scope `omir:admin`. A token that was added is shown in the answer, and never again.
+//! Each method needs the scope `omir:admin`. A token that was added is shown in the answer, and never again.
 
 #![warn(unreachable_pub)]
 

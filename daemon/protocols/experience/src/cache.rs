@@ -70,7 +70,7 @@ impl VersionedCandidate {
 }
 
 /// A moment, by the clock of the process and by that of the store: an experience counts until a date, which comes sooner where
-/// somebody sets the clock.
+/// the operator sets the clock.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Moment {
     pub(crate) monotonic: Instant,

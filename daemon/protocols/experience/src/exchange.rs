@@ -65,7 +65,7 @@ impl Exchange for Experiences {
     fn refuse(&self, denied: &Denied) -> Response {
         let answer = failure::denied(denied);
         let now = self.0.engine.now().0;
-        // Answers to what has a body always bear a name. One that nobody stated is made up.
+        // Answers to what has a body always bear a name. One that the client did not state is made up.
         let is_named = matches!(denied.method.name, "record" | "hints");
         let made_up = || is_named.then(|| self.0.engine.new_id());
         let id = denied.request_id.clone().or_else(made_up);

@@ -139,8 +139,8 @@ fn answer(shared: &Shared, request: &Request) -> Result<FoundHints, Failure> {
     if now >= request.deadline {
         return Err(Failure::TimedOut);
     }
-    // While the statistics are being counted the answer goes by what is counted so far: readers are few, and whoever waits
-    // on one keeps all others from reading.
+    // While the statistics are being counted the answer goes by what is counted so far: readers are few, and a request
+    // that waits on one keeps all others from reading.
     let outcome = found(shared, request, now)?;
     let stubs = outcome.supports.iter().filter_map(|at| outcome.candidates.get(*at));
     shared.engine.touch(stubs.map(|drawn| drawn.stub.as_slice()));
@@ -187,7 +187,7 @@ fn found(shared: &Shared, request: &Request, now: Instant) -> Result<FoundHints,
     };
     let FoundCandidates { candidates, is_partial } =
         search.run(shared, about).map_err(|error| {
-            // A frame that nobody knows.
+            // The frame is not known.
             let is_asked_wrong = error.code == Code::InvalidQuery && request.place.is_some();
             if is_asked_wrong { Failure::Query(error) } else { Failure::System(error) }
         })?;

@@ -1,7 +1,7 @@
 //! Parameters beside the message of a request, and the tenant of its caller. Transports refuse unknown ones:
 //! `Message::check_parameters`.
 
-use omir_core::space::Center;
+use omir_core::space::{self, Center};
 use omird_engine::Query;
 use omird_router::{Caller, Message};
 
@@ -50,18 +50,8 @@ impl Recorded {
                 return Err(Fault::new("", reason));
             }
         };
-        let at = match message.parameter("at").map(numbers) {
-            None => None,
-            Some(numbers) => match numbers.as_deref() {
-                Some(&[x, y]) => Some([x, y, 0.0]),
-                Some(&[x, y, z]) => Some([x, y, z]),
-                _ => {
-                    let reason = "the parameter at is not x,y or x,y,z in metres";
-                    return Err(Fault::new("", reason));
-                }
-            },
-        };
-        Ok(Self { updates, at })
+        let at = message.parameter("at").map(|at| center("at", at)).transpose()?;
+        Ok(Self { updates, at: at.map(Center::position) })
     }
 }
 
@@ -93,16 +83,11 @@ impl Vicinity {
             };
         };
         let wrong = |reason: &str| Err(Fault::new("", reason));
-        let near = numbers(near).and_then(|numbers| Center::from_coordinates(&numbers));
-        let Some(near) = near else {
-            return wrong("the parameter near is not x,y or x,y,z in metres");
-        };
-        let radius = match radius.map(finite) {
-            None => RADIUS,
-            Some(Some(radius)) if (0.0..=MOST_METRES).contains(&radius) => radius,
-            Some(_) => {
-                return wrong("the parameter radius is no number of metres from 0 to 10000000");
-            }
+        let near = center("near", near)?;
+        let metres =
+            |text: &str| number(text).and_then(space::radius).filter(|&r| r <= MOST_METRES);
+        let Some(radius) = radius.map_or(Some(RADIUS), metres) else {
+            return wrong("the parameter radius is no number of metres from 0 to 10000000");
         };
         if frame.is_some_and(|frame| frame.is_empty() || frame.len() > LONGEST_FRAME) {
             return wrong("the parameter frame is no name of a frame such as map");
@@ -120,12 +105,17 @@ impl Vicinity {
     }
 }
 
-fn numbers(text: &str) -> Option<Vec<f64>> {
-    text.split(',').map(finite).collect()
+/// Reads the place that the parameter of this name states.
+fn center(name: &str, text: &str) -> Result<Center, Fault> {
+    let numbers: Option<Vec<f64>> = text.split(',').map(number).collect();
+    numbers.and_then(|numbers| Center::from_coordinates(&numbers)).ok_or_else(|| {
+        let reason = format!("the parameter {name} is not x,y or x,y,z in metres");
+        Fault::new("", reason)
+    })
 }
 
-fn finite(text: &str) -> Option<f64> {
-    text.trim().parse().ok().filter(|number: &f64| number.is_finite())
+fn number(text: &str) -> Option<f64> {
+    text.trim().parse().ok()
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use crate::ids::hex;
 use crate::redact::redacted;
 
 /// Stands for an id of a person: HMAC-SHA-256 under the key of the daemon, 32 hex digits. The tenant is part of it, so that
-/// nobody sees that two tenants have the same user.
+/// no reader of the store sees that two tenants have the same user.
 pub(crate) fn pseudonym(key: &[u8; 32], tenant: &str, class: &str, id: &str) -> String {
     let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(key) else {
         return String::new(); // HMAC takes a key of any length.

@@ -1,4 +1,4 @@
-//! The share of hints that are taken. The contract promises that hints are relevant, and nobody tells omird so. It counts what follows:
+//! The share of hints that are taken. The contract promises that hints are relevant, and no client tells omird so. It counts what follows:
 //! a hint is taken where a later experience of the tenant has used the same thing with success within a day.
 //!
 //! A hint that is given once more while it is open is the same one. Counts are of this run of the daemon; nothing is stored.

@@ -130,7 +130,7 @@ impl Shared {
         Some(tenant.entity()).filter(|home| self.is_first(home))
     }
 
-    /// Returns true if nobody has forgotten or changed an Entity since it was made.
+    /// Returns true if an Entity has been neither changed nor forgotten since it was made.
     fn is_first(&self, entity: &Ref) -> bool {
         matches!(self.engine.live_version(entity), Some((1, _)))
     }

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use omir_core::geo::GeoPoint;
 use omir_core::instant::Timestamp;
-use omir_core::space::{Aabb, Center};
+use omir_core::space::{self, Aabb, Center};
 use omir_core::value::Value;
 use omird_engine::{Query, TimeRange};
 
@@ -58,7 +58,11 @@ pub(crate) fn read(
                     Some(near.ok_or_else(|| at.expected("[x, y] or [x, y, z] in metres"))?);
             }
             "frame" => query.frame = Some(at.text()?),
-            "radius" => query.radius = Some(at.number(0.0, f64::MAX)?),
+            "radius" => {
+                let radius = at.value.as_f64().and_then(space::radius);
+                let expected = || at.expected("a number of metres that is not negative");
+                query.radius = Some(radius.ok_or_else(expected)?);
+            }
             "box" => {
                 let within = Aabb::from_coordinates(&at.numbers()?);
                 let expected = || at.expected("six numbers: x0, y0, z0, x1, y1, z1");
@@ -78,12 +82,12 @@ pub(crate) fn read(
             "experienceType" => query.experience_types = at.words()?,
             "entity" => query.entities = at.words()?,
             "label" => query.labels = at.words()?,
-            "minImportance" => query.min_importance = Some(at.number(0.0, 1.0)?),
-            "minConfidence" => query.min_confidence = Some(at.number(0.0, 1.0)?),
+            "minImportance" => query.min_importance = Some(at.share()?),
+            "minConfidence" => query.min_confidence = Some(at.share()?),
             _ => return Err(at.expected("a filter that is served here")),
         }
     }
-    if query.radius.is_some() && !query.has_center() {
+    if query.lacks_center() {
         return Err(Failure::invalid(path, "`radius` needs `near` or `geo` to be around"));
     }
     if (from, to) != (Bound::Unbounded, Bound::Unbounded) {
@@ -108,9 +112,9 @@ impl Filter<'_> {
         text.map(str::to_owned).ok_or_else(|| self.expected("a text that is not empty"))
     }
 
-    fn number(&self, least: f64, most: f64) -> Result<f64, Failure> {
-        let number = self.value.as_f64().filter(|number| (least..=most).contains(number));
-        number.ok_or_else(|| self.expected(&format!("a number from {least} to {most:e}")))
+    fn share(&self) -> Result<f64, Failure> {
+        let share = self.value.as_f64().filter(|share| (0.0..=1.0).contains(share));
+        share.ok_or_else(|| self.expected("a number from 0 to 1"))
     }
 
     fn numbers(&self) -> Result<Vec<f64>, Failure> {

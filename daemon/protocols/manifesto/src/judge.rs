@@ -42,7 +42,7 @@ impl Manifesto {
         Ok(verifier.prove(world_id, &world).to_value())
     }
 
-    /// Answers `verify-proof`: `{"valid": bool}`. Evidence is refused: whoever has some takes the proof out of it (M-12).
+    /// Answers `verify-proof`: `{"valid": bool}`. Evidence is refused: a caller who has some takes the proof out of it (M-12).
     pub(crate) fn verify_proof(&self, request: &mut Request) -> Result<Value, Failure> {
         let proof = request.members(&["proof"])?.object("proof")?;
         sound("/proof", &core::verification_proof(&proof, true))?;

@@ -17,7 +17,7 @@ const RATE: Rate = Rate { requests: 50, per: Duration::from_secs(1) };
 
 /// Store, prove and select: what an agent does.
 pub const ACTOR: Scope = Scope("manifesto:actor");
-/// Judge Proposals: what must be somebody else's.
+/// Judge Proposals: what another than the agent must do.
 pub const AUTHORITY: Scope = Scope("manifesto:authority");
 /// Pure functions that both need.
 const EITHER: Scope = Scope("manifesto:actor manifesto:authority");

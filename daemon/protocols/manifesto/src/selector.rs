@@ -38,7 +38,7 @@ pub(crate) struct Selected {
 pub(crate) struct Selection<'a> {
     pub(crate) request: &'a SelectionRequest,
     pub(crate) tenant: Option<&'a str>,
-    /// `None` for a method that nobody knows: it verifies nothing.
+    /// `None` for a method that is not known here: it verifies nothing.
     pub(crate) method: Option<Method>,
     pub(crate) verified_at: i64,
 }

@@ -28,7 +28,7 @@ const PASSING: [&str; 3] = ["decay", "meta", "tier"];
 const MOST_TIME: Duration = Duration::from_secs(5);
 
 impl Manifesto {
-    /// Makes a World of the memories that filters select. They are the robot owner's, so whoever asks may read those.
+    /// Makes a World of the memories that filters select. They are the robot owner's, so the caller must be one who may read those.
     pub(crate) fn snapshot(
         &self,
         request: &Request,

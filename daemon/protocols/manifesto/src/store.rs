@@ -130,7 +130,7 @@ impl Manifesto {
                 client.finish(request.admitted, Ok((201, answer)));
             }
             Err(error) if error.code == Code::Conflict => {
-                // Somebody was faster. Looking at it reads the card, which is not for this thread.
+                // Another caller was faster. Looking at it reads the card, which is not for this thread.
                 let this = self.clone();
                 let look = move || {
                     let ended = this.already_stored(&put).and_then(|answer| {

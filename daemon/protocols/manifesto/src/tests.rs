@@ -28,7 +28,7 @@ fn m_04_cr_12_an_authority_reaches_nothing_but_pure_functions() {
     }
 }
 
-/// M-10, CR-11, FP-03, FP-13, FP-14: whoever holds neither scope, as Projection, Host and Core do not, reaches no layer.
+/// M-10, CR-11, FP-03, FP-13, FP-14: a caller with neither scope, as Projection, Host and Core do not, reaches no layer.
 #[test]
 fn m_10_cr_11_who_has_no_scope_of_memory_reaches_no_layer() {
     let bench = Bench::new();

@@ -54,26 +54,26 @@ pub trait Terminal: Pacer {
     /// Shows text, lines ended by LF.
     ///
     /// # Errors
-    /// Nobody wants to know any more.
+    /// The person has cancelled the command, or is gone.
     fn show(&mut self, text: String) -> Result<(), Cancelled>;
 
     /// Adds text to the file that is sent next.
     ///
     /// # Errors
-    /// Nobody wants it any more, or there is no room for it.
+    /// The person has cancelled the command, or there is no room for the text.
     fn append(&mut self, text: &str) -> Result<(), NotAppended>;
 
     /// Sends the file, with a time in seconds since 1970.
     ///
     /// # Errors
-    /// Nobody wants to know any more.
+    /// The person has cancelled the command, or is gone.
     fn send_file(&mut self, name: String, modified: u32) -> Result<(), Cancelled>;
 }
 
 /// A text that is not added to a file.
 #[derive(Debug)]
 pub enum NotAppended {
-    /// Nobody wants it any more.
+    /// The person has cancelled the command.
     Cancelled,
     /// The file would take more than so much memory until it is sent.
     Full {
@@ -107,7 +107,7 @@ impl Omir {
             Command::Recall(parameters) => self.list(&admitted, Query::default(), parameters, with),
             Command::Get(target) => self.show_one(&admitted, target, with),
             Command::Tail => {
-                // Its only end is that nobody wants it any more.
+                // It ends only where the person cancels it.
                 let _ = tail(&self.events(&admitted, MOST_EVENTS), with);
                 Ok(Ok(()))
             }
@@ -123,7 +123,7 @@ impl Omir {
             Ok(Err(Cancelled)) => drop(admitted),
             Err(error) => {
                 admitted.failed(error.code);
-                // Nobody is left who would read it, if it is not shown.
+                // If it is not shown, no reader is left.
                 let _ = with.show(error_line(&error));
             }
         }
@@ -202,7 +202,7 @@ impl Omir {
     }
 }
 
-/// Shows events until nobody wants them. Each event is paid for soon after it: a bill for hours would hold up what
+/// Shows events until the person cancels that. Each event is paid for soon after it: a bill for hours would hold up what
 /// comes next.
 fn tail(events: &EventQueue, with: &mut dyn Terminal) -> Shown {
     loop {

@@ -4,6 +4,7 @@
 //! are the transport's.
 
 mod about;
+mod change;
 mod clock;
 #[cfg(feature = "link")]
 pub mod console;
@@ -30,7 +31,7 @@ use omird_router::{About, Admitted};
 pub use self::clock::{NotAnInstant, instant};
 pub use self::document::Document;
 pub use self::methods::{CLOCK, DELETE, DOCUMENT, EVENTS, GET, OMIR, PUT, STATUS, method};
-pub use self::operation::{Encoded, Params, Payload, Response, is_handed_over};
+pub use self::operation::{Encoded, INLINE_BYTES, Params, Payload, Response, is_served_inline};
 #[cfg(feature = "link")]
 pub use self::pacing::{Cancelled, Pacer};
 pub use self::params::rebase::parse as parse_rebase;

@@ -23,13 +23,13 @@ pub trait ResponseSink: Pacer {
     /// Says something.
     ///
     /// # Errors
-    /// Nobody wants to know any more.
+    /// The client is gone, or has cancelled the request.
     fn say(&mut self, answer: Response) -> Result<(), Cancelled>;
 
     /// Says what ends a kept reading of that name, which need not be kept once it was heard.
     ///
     /// # Errors
-    /// Nobody wants to know any more.
+    /// The client is gone, or has cancelled the request.
     fn say_end_of(&mut self, reading: Option<String>, answer: Response) -> Result<(), Cancelled>;
 }
 
@@ -71,7 +71,7 @@ fn clipped(mut text: String) -> String {
 }
 
 impl Omir {
-    /// Answers `info`, of somebody who may `write` or not.
+    /// Answers `info`, to a client that may `write` or not.
     pub fn info(&self, _: &Admitted, write: bool) -> Info {
         let (now, clock) = self.engine.now();
         Info {
@@ -96,7 +96,7 @@ impl Omir {
         let done = match request {
             Request::Pull(pull) => self.pull(&pull, readings, with),
             Request::Push(push) => self.push(&mut admitted, push).map(|pushed| {
-                // It is durable, whoever hears of it.
+                // It is durable, also where the client does not hear of it.
                 let _ = with.say(Response::Ok(pushed.to_map()));
                 Ok(())
             }),
@@ -104,7 +104,7 @@ impl Omir {
         };
         match done {
             Ok(Ok(())) => admitted.done(),
-            // Whoever does not want the rest has ended the session, or cancelled.
+            // The client has ended the session, or cancelled the request.
             Ok(Err(Cancelled)) => drop(admitted),
             Err(error) => {
                 admitted.failed(error.code);
@@ -119,8 +119,7 @@ impl Omir {
         let precedence = if push.restore { Precedence::Newer } else { Precedence::Remembered };
         let permit = admitted.take_permit();
         let change = self.engine.prepare_admitted(permit, &payload, Encoding::Cbor, precedence)?;
-        let receipt = self.engine.execute(change)?;
-        admitted.note_receipt(&receipt);
+        let receipt = self.change_now(admitted, change)?;
         let Effect::Remembered(stored) = receipt.effect else {
             return Err(Error::new(Code::Internal, "a push was answered as something else"));
         };

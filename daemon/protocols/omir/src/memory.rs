@@ -15,6 +15,16 @@ use omird_engine::{
 };
 use omird_router::Admitted;
 
+/// Ends the request before its client is told.
+fn ending(
+    reply: impl FnOnce(Result<Receipt, Error>) + Send + 'static,
+) -> impl FnOnce(Admitted, Result<Receipt, Error>) + Send + 'static {
+    move |admitted: Admitted, made: Result<Receipt, Error>| {
+        admitted.finish(&made);
+        reply(made);
+    }
+}
+
 impl Omir {
     /// Returns what is stored under a name, as CBOR.
     ///
@@ -49,11 +59,7 @@ impl Omir {
         reply: impl FnOnce(Admitted, Result<Receipt, Error>) + Send + 'static,
     ) {
         match self.engine.prepare(payload, encoding, Some(name)) {
-            Ok(change) => {
-                let bytes = admitted.bytes();
-                let change = change.only_if(precondition);
-                self.change(change, bytes, move |receipt| reply(admitted, receipt));
-            }
+            Ok(change) => self.change(admitted, change.only_if(precondition), reply),
             Err(error) => reply(admitted, Err(error)),
         }
     }
@@ -97,7 +103,7 @@ impl Omir {
         self.engine.wait_committed(patience);
     }
 
-    /// Stores a resource under a name. `sent` is what the clock of whoever put it showed.
+    /// Stores a resource under a name. `sent` is what the client's clock showed.
     pub fn put(
         &self,
         admitted: Admitted,
@@ -113,13 +119,7 @@ impl Omir {
             None => self.engine.prepare(payload, encoding, key),
         };
         match change {
-            Ok(change) => {
-                let bytes = admitted.bytes();
-                self.change(change, bytes, move |receipt| {
-                    admitted.finish_change(&receipt);
-                    reply(receipt);
-                });
-            }
+            Ok(change) => self.change(admitted, change, ending(reply)),
             Err(error) => {
                 admitted.failed(error.code);
                 reply(Err(error));
@@ -134,10 +134,7 @@ impl Omir {
         name: Ref,
         reply: impl FnOnce(Result<Receipt, Error>) + Send + 'static,
     ) {
-        self.change(Change::Forget(vec![name]), 0, move |receipt| {
-            admitted.finish_change(&receipt);
-            reply(receipt);
-        });
+        self.change(admitted, Change::Forget(vec![name]), ending(reply));
     }
 
     /// Forgets what is under a name, unless a later transaction than `seq` has stored it.
@@ -148,48 +145,36 @@ impl Omir {
         seq: u64,
         reply: impl FnOnce(Result<Receipt, Error>) + Send + 'static,
     ) {
-        self.change(Change::ForgetUpTo(vec![name], seq), 0, move |receipt| {
-            admitted.finish_change(&receipt);
-            reply(receipt);
-        });
+        self.change(admitted, Change::ForgetUpTo(vec![name], seq), ending(reply));
     }
 
     /// Takes a place among the changes, and changes nothing: what is forgotten [up to it](Omir::forget_up_to) may be
     /// looked up afterwards.
     pub fn mark(&self, _: &Admitted) -> Receiver<Result<Receipt, Error>> {
-        self.awaited(Change::Forget(Vec::new()))
+        let (tell, told) = crossbeam_channel::bounded(1);
+        let reply = move |receipt| {
+            // A request that has ended does not wait for it.
+            let _ = tell.send(receipt);
+        };
+        self.engine.submit(Change::Forget(Vec::new()), 0, Box::new(reply));
+        told
     }
 
-    /// Forgets what is under these names, as far as it was recorded no later than the transaction `seq`.
+    /// Forgets what is under these names, as far as it was recorded no later than the transaction `seq`, and waits until that
+    /// is durable.
+    ///
+    /// # Errors
+    /// Those of a `forget`.
     pub fn forget_up_to(
         &self,
         admitted: &mut Admitted,
         names: Vec<Ref>,
         seq: u64,
-    ) -> Receiver<Result<Receipt, Error>> {
-        admitted.touched(&names);
-        self.awaited(Change::ForgetUpTo(names, seq))
+    ) -> Result<Receipt, Error> {
+        self.change_now(admitted, Change::ForgetUpTo(names, seq))
     }
 
-    fn awaited(&self, change: Change) -> Receiver<Result<Receipt, Error>> {
-        let (tell, told) = crossbeam_channel::bounded(1);
-        self.change(change, 0, move |receipt| {
-            // Whoever asked waits for it.
-            let _ = tell.send(receipt);
-        });
-        told
-    }
-
-    fn change(
-        &self,
-        change: Change,
-        bytes: usize,
-        reply: impl FnOnce(Result<Receipt, Error>) + Send + 'static,
-    ) {
-        self.engine.submit(change, bytes, Box::new(reply));
-    }
-
-    /// Recalls for somebody who only looks: no access is counted. `base` is what holds where no parameter says else.
+    /// Recalls for a caller who only looks: no access is counted. `base` is what holds where no parameter says else.
     ///
     /// # Errors
     /// `INVALID_QUERY`; `INTERNAL` if nothing can be read.

@@ -13,12 +13,22 @@ pub use self::response::{Encoded, Response};
 use super::Omir;
 use super::params::{self, Named};
 use super::{about, methods};
-use omird_engine::{Change, Code, CompactionScope, Error, Precondition, Query, unanswered};
+use omird_engine::{
+    Change, Code, CompactionScope, Error, Precondition, Query, SweepReport, unanswered,
+};
 use omird_router::{Admitted, worded};
 
-/// Returns true if a thread of the engine works on it, so that [`Omir::serve`] hands it over and returns. The others are
-/// worked on where they are served.
-pub fn is_handed_over(operation: Operation) -> bool {
+/// Payloads up to this size are decoded on the thread that takes requests in; larger ones would hold up others there.
+pub const INLINE_BYTES: usize = 64 << 10;
+
+/// Returns true if the thread that takes requests in may call [`Omir::serve`] with a payload of so many bytes: the call
+/// decodes little, hands the rest to a thread of the engine, and returns.
+pub fn is_served_inline(operation: Operation, bytes: usize) -> bool {
+    is_handed_over(operation) && bytes <= INLINE_BYTES
+}
+
+/// Returns true if a thread of the engine works on it. The others are worked on where they are served.
+fn is_handed_over(operation: Operation) -> bool {
     match operation {
         Operation::Remember
         | Operation::Forget
@@ -49,28 +59,12 @@ enum Command {
     Prove(Ref),
 }
 
-/// Returns the resources that a change names by itself; what is stored names its receipt.
-pub(crate) fn asked_for(change: &Change) -> &[Ref] {
-    match change {
-        Change::Forget(names) | Change::ForgetUpTo(names, _) => names,
-        Change::Anchor(name, _) | Change::Feedback(name, ..) => std::slice::from_ref(name),
-        _ => &[],
-    }
-}
-
-/// Notes the resources that were changed, for the audit line.
-fn note(admitted: &mut Admitted, response: &Response) {
-    match response {
-        Response::Receipt(receipt) => admitted.note_receipt(receipt),
-        Response::Sweep(report) if !report.dry_run => {
-            let names: Vec<Ref> =
-                report.items.iter().filter_map(|item| item.target.parse().ok()).collect();
-            let all = report.moved + report.merged + report.expired + report.evicted;
-            admitted.touched(&names);
-            admitted.touched_more(all.saturating_sub(names.len() as u64));
-        }
-        _ => {}
-    }
+/// Notes the resources that a sweep has changed, for the audit line.
+fn note_sweep(admitted: &mut Admitted, report: &SweepReport) {
+    let names: Vec<Ref> = report.items.iter().filter_map(|item| item.target.parse().ok()).collect();
+    let all = report.moved + report.merged + report.expired + report.evicted;
+    admitted.touched(&names);
+    admitted.touched_more(all.saturating_sub(names.len() as u64));
 }
 
 /// The document of a proof.
@@ -82,8 +76,8 @@ fn proof_value(proof: &Proof) -> Result<Value, Error> {
 
 impl Omir {
     /// Carries out an operation. `shape` makes of the response what the transport sends, and may fail too; `reply` is
-    /// called once with that, by what [`Reply`](omird_engine::Reply) says where the operation
-    /// [is handed over](is_handed_over), else before this returns.
+    /// called once with that: where a thread of the engine works on the operation, by what [`Reply`](omird_engine::Reply)
+    /// says, else before this returns.
     pub fn serve<T>(
         &self,
         mut admitted: Admitted,
@@ -91,56 +85,54 @@ impl Omir {
         shape: impl FnOnce(Response) -> Result<T, Error> + Send + 'static,
         reply: impl FnOnce(Result<T, Error>) + Send + 'static,
     ) {
-        let bytes = admitted.bytes();
         let command = self.read(&mut admitted, params);
-        let most = admitted.reply_bytes();
-        if let Ok(Command::Change(change)) = &command {
-            admitted.touched(asked_for(change));
-        }
-        let answer = move |response: Result<Response, Error>| {
-            if let Ok(response) = &response {
-                note(&mut admitted, response);
+        let answer = move |mut admitted: Admitted, response: Result<Response, Error>| {
+            if let Ok(Response::Sweep(report)) = &response
+                && !report.dry_run
+            {
+                note_sweep(&mut admitted, report);
             }
             let shaped = response.and_then(shape);
             admitted.finish(&shaped);
             reply(shaped);
         };
         let engine = &self.engine;
-        match command {
-            Err(error) => answer(Err(error)),
+        let response = match command {
+            Err(error) => Err(error),
             Ok(Command::Change(change)) => {
-                let reply = |receipt: Result<_, _>| answer(receipt.map(Response::Receipt));
-                engine.submit(change, bytes, Box::new(reply));
+                return self.change(admitted, change, move |admitted, made| {
+                    answer(admitted, made.map(Response::Receipt));
+                });
             }
             Ok(Command::Compact(scope)) => {
-                let reply = |done: Result<_, _>| answer(done.map(Response::Compaction));
-                engine.request_compaction(scope, Box::new(reply));
+                let reply =
+                    move |done: Result<_, _>| answer(admitted, done.map(Response::Compaction));
+                return engine.request_compaction(scope, Box::new(reply));
             }
-            Ok(Command::Recall(query)) => answer(engine.recall(&query).map(Response::Recall)),
+            Ok(Command::Recall(query)) => engine.recall(&query).map(Response::Recall),
             Ok(Command::Export(query)) => {
-                let export = match most {
+                let export = match admitted.reply_bytes() {
                     None => engine.export(&query),
                     Some(most) => engine.export_within(&query, most),
                 };
-                answer(export.map(Response::Export));
+                export.map(Response::Export)
             }
-            Ok(Command::Sweep { dry_run }) => answer(engine.sweep(dry_run).map(Response::Sweep)),
-            Ok(Command::Explain(target)) => {
-                answer(engine.explain(&target).map(Response::Explanation));
-            }
-            Ok(Command::Status) => answer(Ok(Response::Status(engine.status(&self.robot)))),
+            Ok(Command::Sweep { dry_run }) => engine.sweep(dry_run).map(Response::Sweep),
+            Ok(Command::Explain(target)) => engine.explain(&target).map(Response::Explanation),
+            Ok(Command::Status) => Ok(Response::Status(engine.status(&self.robot))),
             Ok(Command::Backup(params::Backup::List)) => {
                 let offer = engine.offer_backup(&self.robot);
-                answer(offer.map(|offer| Response::Backup(offer.to_value())));
+                offer.map(|offer| Response::Backup(offer.to_value()))
             }
             Ok(Command::Backup(params::Backup::Piece { segment, offset, length })) => {
-                answer(engine.segment_piece(segment, offset, length).map(Response::Piece));
+                engine.segment_piece(segment, offset, length).map(Response::Piece)
             }
             Ok(Command::Prove(target)) => {
                 let proof = engine.prove(&target).and_then(|proof| proof_value(&proof));
-                answer(proof.map(Response::Proof));
+                proof.map(Response::Proof)
             }
-        }
+        };
+        answer(admitted, response);
     }
 
     /// As [`Omir::serve`], and waits for the response.
@@ -155,7 +147,7 @@ impl Omir {
     ) -> Result<T, Error> {
         let (tell, told) = crossbeam_channel::bounded(1);
         self.serve(admitted, params, shape, move |answer| {
-            // Whoever asks waits for it.
+            // The caller waits for it.
             let _ = tell.send(answer);
         });
         told.recv().unwrap_or_else(|_| Err(unanswered()))

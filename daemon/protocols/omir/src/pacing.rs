@@ -2,7 +2,7 @@
 
 /// The pace of the work on a request, and whether it is still worth doing.
 pub trait Pacer {
-    /// Returns true while somebody wants to know.
+    /// Returns true while the client waits for the answer.
     fn is_wanted(&self) -> bool;
 
     /// Rests for the work that was done.
@@ -12,6 +12,6 @@ pub trait Pacer {
     fn rest_if_due(&mut self);
 }
 
-/// Nobody wants to know any more.
+/// The client waits no longer: it is gone, or has cancelled the request.
 #[derive(Debug)]
 pub struct Cancelled;

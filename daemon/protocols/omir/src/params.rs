@@ -18,7 +18,7 @@ pub use self::named::{Named, Parameters, add, add_members, reference};
 /// `remember`: the value of `merge`.
 ///
 /// # Errors
-/// `INVALID_QUERY`. Nobody asks for [`Precedence::Remembered`] by it.
+/// `INVALID_QUERY`. No value of it asks for [`Precedence::Remembered`].
 pub(super) fn precedence(text: &str) -> Result<Precedence, Error> {
     match text {
         "true" => Ok(Precedence::Newer),

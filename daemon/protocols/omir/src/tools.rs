@@ -40,7 +40,7 @@ impl Toolbox for Omir {
             Some(row) => (row.run)(&call, &mut admitted),
             None => Err(Error::new(Code::Internal, format!("{} is no tool here", tool.name))),
         };
-        // A change that was made is no less made where nobody waits for the answer any more.
+        // A change that was made is no less made where the client waits for the answer no longer.
         let is_made = result.is_ok() && !tool.only_reads();
         if is_made || observer.is_wanted() {
             admitted.finish(&result);
@@ -53,7 +53,7 @@ impl Toolbox for Omir {
     }
 }
 
-/// The error of a call that nobody waits for any more; it reaches nobody.
+/// The error of a call that its client has cancelled; it reaches nobody.
 fn given_up() -> Error {
     Error::new(Code::Busy, "the call was cancelled")
 }

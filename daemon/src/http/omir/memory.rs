@@ -17,11 +17,12 @@ use super::super::guarded_body::guarded;
 use super::super::negotiate::{self, Conditions};
 use super::super::refused::{Refused, content_type};
 use super::{admit_bare, answer_encoding, expect_none, most_bytes, query_parameters};
+use crate::capacity::Slot;
 use crate::engine::{
     Code, Effect, Encoding, Error, Precondition, Receipt, decode_stored, unanswered,
 };
-use crate::protocols::omir::{DELETE, GET, PUT, no_resource};
-use crate::router::{Admitted, Incoming};
+use crate::protocols::omir::{DELETE, GET, INLINE_BYTES, PUT, no_resource};
+use crate::router::{Admitted, Caller, Incoming, Method};
 
 /// Tries of a write whose condition held and then did not: somebody else wrote in between.
 const TRIES: usize = 8;
@@ -44,10 +45,7 @@ pub(in crate::http) async fn read(
 ) -> Result<Response, Refused> {
     let (parts, _) = request.into_parts();
     let caller = ask_who(&context, &GET, &parts, None)?;
-    let slot = context.capacity.slot().map_err(|error| {
-        context.protocols.router.refuse(&caller, &GET, 0, error.code);
-        Refused::from(error)
-    })?;
+    let slot = slot(&context, &caller, &GET, 0, None)?;
     let admitted = admit_bare(&context, &GET, &caller, None)?;
     let asked = (|| {
         let mut parameters = query_parameters(&parts)?;
@@ -135,12 +133,14 @@ pub(in crate::http) async fn store(
     let content = content.inspect_err(|refused| {
         router.refuse_named(&caller, &PUT, size, named, refused.error.code);
     })?;
+    let _slot = slot(&context, &caller, &PUT, size, named)?;
     let incoming = Incoming { bytes: size, ..Incoming::default() };
-    let mut admitted = router.admit_named(&caller, &PUT, incoming, named)?;
+    let admitted = router.admit_named(&caller, &PUT, incoming, named)?;
     let conditions = Conditions::of(&parts.headers);
-    let (bytes, omir) = (Arc::new(read.bytes), &context.protocols.omir);
+    let bytes = Arc::new(read.bytes);
+    let (mut admitted, found) = live_version(&context, admitted, &name).await?;
+    let mut live = found.map(|(version, _)| version);
     for attempt in 0..TRIES {
-        let live = omir.live_version(&admitted, &name).map(|(version, _)| version);
         if !conditions.hold(live) {
             admitted.failed(Code::Conflict);
             return Err(Conditions::failed(live));
@@ -148,27 +148,55 @@ pub(in crate::http) async fn store(
         let precondition = precondition(&conditions, live, attempt);
         let (again, receipt) =
             put(&context, admitted, &name, &bytes, content, precondition).await?;
-        admitted = again;
-        // The condition may hold for what is stored now: that is looked at again.
-        let has_changed = || {
-            conditions.are_none()
-                || omir.live_version(&admitted, &name).map(|(version, _)| version) != live
-        };
-        match receipt {
-            Err(error)
-                if error.code == Code::Conflict
-                    && precondition != Precondition::None
-                    && has_changed() => {}
-            Err(error) => return Err(failed(admitted, error)),
+        let error = match receipt {
             Ok(receipt) => {
-                admitted.note_receipt(&receipt);
-                admitted.done();
+                again.done();
                 return Ok(stored(&receipt, precondition == Precondition::Absent, encoding));
             }
+            Err(error) => error,
+        };
+        if error.code != Code::Conflict || precondition == Precondition::None {
+            return Err(failed(again, error));
         }
+        // The condition may hold for what is stored now: that is looked at again.
+        let (again, found) = live_version(&context, again, &name).await?;
+        let now = found.map(|(version, _)| version);
+        if now == live && !conditions.are_none() {
+            return Err(failed(again, error));
+        }
+        (admitted, live) = (again, now);
     }
     let message = format!("{name} changes all the time; try again in a moment");
     Err(failed(admitted, Error::new(Code::Busy, message)))
+}
+
+/// Takes a slot among the requests that wait, before the request is taken on. A refusal has its audit line.
+fn slot(
+    context: &Context,
+    caller: &Caller,
+    row: &'static Method,
+    bytes: usize,
+    named: Option<&Ref>,
+) -> Result<Slot, Refused> {
+    context.capacity.slot().map_err(|error| {
+        context.protocols.router.refuse_named(caller, row, bytes, named, error.code);
+        Refused::from(error)
+    })
+}
+
+/// Looks which version lives, and which transaction made it, on a thread that may wait: a long recall and the writer hold the
+/// index.
+async fn live_version(
+    context: &Context,
+    admitted: Admitted,
+    name: &Ref,
+) -> Result<(Admitted, Option<(u64, u64)>), Error> {
+    let (omir, name) = (context.protocols.omir.clone(), name.clone());
+    let look = move || {
+        let live = omir.live_version(&admitted, &name);
+        (admitted, live)
+    };
+    context.capacity.go_on(look).await
 }
 
 /// Returns what the writer is to check, where the conditions hold for the version that lives now.
@@ -192,12 +220,12 @@ async fn put(
 ) -> Result<(Admitted, Result<Receipt, Error>), Error> {
     let (tell, told) = tokio::sync::oneshot::channel();
     let (omir, name, bytes) = (context.protocols.omir.clone(), name.clone(), bytes.clone());
-    let is_large = bytes.len() > super::INLINE_BYTES;
+    let is_large = bytes.len() > INLINE_BYTES;
     let work = move || {
         omir.put_if(admitted, &name, &bytes, content, precondition, move |admitted, receipt| {
             // A client that is gone does not wait for it. What became of it is in the audit line all the same.
             if let Err((admitted, receipt)) = tell.send((admitted, receipt)) {
-                admitted.finish_change(&receipt);
+                admitted.finish(&receipt);
             }
         });
     };
@@ -241,6 +269,7 @@ pub(in crate::http) async fn forget(
     let name = name_of(&path);
     let named = name.as_ref().ok();
     let caller = ask_who(&context, &DELETE, &parts, named)?;
+    let _slot = slot(&context, &caller, &DELETE, 0, named)?;
     let admitted = admit_bare(&context, &DELETE, &caller, named)?;
     let asked = (|| {
         let mut parameters = query_parameters(&parts)?;
@@ -258,7 +287,10 @@ pub(in crate::http) async fn forget(
         // A client that is gone does not wait for it.
         let _ = tell.send(receipt);
     };
-    let live = omir.live_version(&admitted, &name);
+    let (admitted, live) = match conditions.are_none() {
+        true => (admitted, None),
+        false => live_version(&context, admitted, &name).await?,
+    };
     let version = live.map(|(version, _)| version);
     match live {
         _ if conditions.are_none() => omir.delete(admitted, name.clone(), reply),

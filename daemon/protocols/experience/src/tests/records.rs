@@ -198,7 +198,7 @@ fn an_experience_is_fetched_by_either_name() {
 fn a_resource_that_is_none_of_ours_is_no_experience() {
     let rig = Rig::new();
     rig.record(&record("t-1"));
-    // Somebody writes a record that mentions the tenant, and one under the name of a task.
+    // Another client writes a record that mentions the tenant, and one under the name of a task.
     let id = target("t-5").id;
     for text in [
         r#"{"resourceType":"MemoryRecord","id":"x","content":"dock robot station","entityRefs":[{"ref":"Entity/xt.default"}]}"#

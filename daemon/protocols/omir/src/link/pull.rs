@@ -18,7 +18,7 @@ impl Readings {
         self.0.drop(name);
     }
 
-    /// Drops what nobody came back for. `now` in microseconds.
+    /// Drops the readings that no client came back for. `now` in microseconds.
     pub fn tidy(&self, is_used: bool, now: u64) {
         self.0.tidy(is_used, now);
     }

@@ -114,7 +114,7 @@ impl Named {
     /// Ends it. `hint` is what else to say about a parameter that is not known, or nothing.
     ///
     /// # Errors
-    /// Names the first parameter that nobody took.
+    /// Names the first parameter that was not taken.
     pub fn finish(self, hint: &str) -> Result<(), Error> {
         let Some((name, _)) = self.given.into_iter().next() else { return Ok(()) };
         let path = format!("/{name}");

@@ -48,7 +48,7 @@ pub fn parse(
 }
 
 /// Reads `{"frame":"map","keyframes":{"kf_1":{"position":[x,y,z],"orientation":[x,y,z,w]}}}`, with a
-/// `reason` if somebody gave one. An `orientation` that lacks is none, a `frame` that lacks is `fixed_frame`.
+/// `reason` if the caller gives one. An `orientation` that lacks is none, a `frame` that lacks is `fixed_frame`.
 ///
 /// # Errors
 /// `INVALID_QUERY` at the member that is wrong.

@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 use omir_core::geo::GeoPoint;
 use omir_core::instant::Timestamp;
-use omir_core::space::{Aabb, Center};
+use omir_core::space::{self, Aabb, Center};
 use omir_core::validate::closest;
 
 use super::named::flag;
@@ -106,11 +106,9 @@ pub(crate) fn parse_of(
                 query.frame = Some(value.clone());
             }
             "radius" => {
-                let radius = number(name, value)?;
-                if radius < 0.0 {
-                    return Err(Error::query(name, "a radius in metres is not negative"));
-                }
-                query.radius = Some(radius);
+                let radius = space::radius(number(name, value)?);
+                let wrong = || Error::query(name, "a radius in metres is not negative");
+                query.radius = Some(radius.ok_or_else(wrong)?);
             }
             "box" => {
                 let within = Aabb::from_coordinates(&numbers(name, value)?);
@@ -167,7 +165,7 @@ pub(crate) fn parse_of(
     if let Some(vector) = vector {
         query.vector = Some(QueryVector::stated(model, vector));
     }
-    if query.radius.is_some() && !query.has_center() {
+    if query.lacks_center() {
         return Err(Error::query("radius", "needs `near` or `geo` to be around"));
     }
     if query.order == Order::Distance && !query.has_center() {
@@ -231,7 +229,7 @@ fn only(name: &str, value: &str, known: &str) -> Result<bool, Error> {
     Err(Error::query(name, format!("{value:?} is not `{known}`, which is all there is")))
 }
 
-/// The refusal of a parameter nobody knows, with the nearest name that somebody does.
+/// The refusal of a parameter that is not in the table, with the nearest name that is.
 fn unknown(about: &About, name: &str) -> Error {
     let hint = closest(name, about.names()).map_or_else(
         || format!("known are {}", about.names().collect::<Vec<_>>().join(", ")),

@@ -202,7 +202,7 @@ fn what_is_put_and_deleted_answers_by_its_schema() {
     asked.engine.stop();
 }
 
-/// Whoever writes a client from the page and whoever generates one read the same.
+/// Clients written from the page and clients generated from the schemas read the same.
 #[test]
 fn the_examples_of_the_page_fit() {
     let page = include_str!("../../../../../docs/replies.md");

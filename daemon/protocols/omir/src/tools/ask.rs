@@ -64,7 +64,7 @@ impl Call<'_> {
             include_expired: self.value("include_expired").and_then(Value::as_bool) == Some(true),
             ..Query::default()
         };
-        if query.radius.is_some() && !query.has_center() {
+        if query.lacks_center() {
             return Err(Error::query("radius_m", "needs x and y to be around"));
         }
         query.include_intentions =

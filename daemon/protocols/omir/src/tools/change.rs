@@ -4,7 +4,6 @@ use omir_core::instant::Instant;
 use omir_core::json;
 use omir_core::model::Extension;
 use omir_core::reference::{Ref, ResourceType};
-use omir_core::space::Center;
 use omir_core::spatial::SpatialPose;
 use omir_core::value::{Map, Value};
 use omird_engine::{Change, Code, Encoding, Error, Precondition, Receipt};
@@ -14,10 +13,9 @@ use omird_router::{Field, Shape};
 
 use super::Call;
 use super::look::{in_reference, read_reference};
-use crate::operation::asked_for;
 use crate::params::{self, Parameters};
 
-/// Attempts at a change beside somebody who makes or forgets the same things.
+/// Attempts at a change beside other callers who make or forget the same things.
 const ATTEMPTS: usize = 4;
 
 const DURABLE: Field =
@@ -65,9 +63,9 @@ impl Call<'_> {
         let mut last = None;
         for _ in 0..ATTEMPTS {
             let (change, created) = self.memory(&entities)?;
-            match self.change(admitted, change) {
+            match self.omir.change_now(admitted, change) {
                 Ok(receipt) => return Ok(remembered(&receipt, &created)),
-                // Somebody has just made one of the entities, or had one forgotten.
+                // Another caller has just made one of the entities, or had one forgotten.
                 Err(error) if is_raced(&error, &entities) => last = Some(error),
                 Err(error) => return Err(self.told_apart(error)),
             }
@@ -151,11 +149,7 @@ impl Call<'_> {
             map.insert("entityRefs", Value::Array(entities.iter().map(target).collect()));
         }
         if let Some(place) = self.place()? {
-            let [x, y, z] = match place {
-                Center::Plane { x, y } => [x, y, 0.0],
-                Center::Space { x, y, z } => [x, y, z],
-            };
-            let pose = SpatialPose::new(self.frame(), [x, y, z].into());
+            let pose = SpatialPose::new(self.frame(), place.position().into());
             map.insert("extension", Value::Array(vec![extension(&pose.to_extension())]));
         } else if self.text("frame").is_some() {
             return Err(Error::query("frame", "needs x and y to be coordinates in it"));
@@ -186,18 +180,20 @@ impl Call<'_> {
     pub(super) fn forget(&self, admitted: &mut Admitted) -> Result<Map, Error> {
         let targets = self.list("references").map(|text| read_reference("references", text));
         let change = Change::Forget(targets.collect::<Result<_, _>>()?);
-        Ok(renamed(&self.change(admitted, change)?, &["forgotten", "durable"]))
+        Ok(renamed(&self.omir.change_now(admitted, change)?, &["forgotten", "durable"]))
     }
 
     pub(super) fn anchor(&self, admitted: &mut Admitted) -> Result<Map, Error> {
         let change = params::anchor(self.parameters(&["reference", "anchored"]));
-        let receipt = self.change(admitted, change.map_err(in_reference)?).map_err(in_reference)?;
+        let receipt = self.omir.change_now(admitted, change.map_err(in_reference)?);
+        let receipt = receipt.map_err(in_reference)?;
         Ok(renamed(&receipt, &["ref", "version", "anchored", "unchanged", "durable"]))
     }
 
     pub(super) fn feedback(&self, admitted: &mut Admitted) -> Result<Map, Error> {
         let change = params::feedback(self.parameters(&["reference", "outcome", "weight"]));
-        let receipt = self.change(admitted, change.map_err(in_reference)?).map_err(in_reference)?;
+        let receipt = self.omir.change_now(admitted, change.map_err(in_reference)?);
+        let receipt = receipt.map_err(in_reference)?;
         let mut map = renamed(&receipt, &["ref", "version", "durable"]);
         let confidence = receipt.to_value();
         for (from, to) in [
@@ -222,14 +218,6 @@ impl Call<'_> {
         let given =
             names.iter().filter_map(|name| Some((name_of(name), written(self.value(name)?))));
         given.collect()
-    }
-
-    /// Makes a change and waits until it is as durable as the settings promise.
-    fn change(&self, admitted: &mut Admitted, change: Change) -> Result<Receipt, Error> {
-        admitted.touched(asked_for(&change));
-        let receipt = self.omir.engine.execute_counted(change, admitted.bytes())?;
-        admitted.note_receipt(&receipt);
-        Ok(receipt)
     }
 }
 

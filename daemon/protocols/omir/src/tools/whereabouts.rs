@@ -21,7 +21,7 @@ const CANDIDATES: usize = 20;
 const ALTERNATIVES: usize = 4;
 /// Sightings that are tried where the card has lost the latest.
 const SPARE: usize = 10;
-/// Microseconds by which the clock of whoever saw it may be ahead.
+/// Microseconds by which the clock of the observer may be ahead.
 const SLACK: i64 = 60_000_000;
 
 const THING: &[Field] = &[
