@@ -1,7 +1,7 @@
 //! Revising one record in place: anchoring it, or saying how believable it turned out.
 
 use omir_core::confidence::{Beta, FeedbackOutcome, Weight};
-use omir_core::instant::{Instant, Timestamp};
+use omir_core::instant::Instant;
 use omir_core::model::{Confidence, Resource};
 use omir_core::number::Number;
 use omir_core::reference::{Ref, ResourceType};
