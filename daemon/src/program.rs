@@ -8,6 +8,7 @@ mod memory_folder;
 mod rebuild;
 mod reloading;
 mod signals;
+mod stop_on_drop;
 mod transports;
 
 use std::io::Write;
@@ -23,6 +24,7 @@ use self::error::{DataFault, ServeError};
 use self::memory_folder::RemovedOnDrop;
 use self::rebuild::Rebuild;
 use self::signals::Signals;
+use self::stop_on_drop::StopOnDrop;
 use self::transports::{OtherTransports, TransportParts};
 use crate::audit::Audit;
 use crate::config::reload::Running;
@@ -154,25 +156,15 @@ fn serve(mut running: Running, arguments: &Arguments, logs: &Logs) -> Result<(),
     };
     let mut rebuild = Rebuild::default();
     let engine = Engine::open(parts, &mut |progress| rebuild.note(progress))
+        .map(StopOnDrop)
         .map_err(|error| in_data(DataFault::Store(error)))?;
     engine.embed_with(embedder);
     // sled makes its folder by the umask.
     let _ = std::fs::set_permissions(data.join("index"), std::fs::Permissions::from_mode(0o700));
     let keys = Keys::new(&config.prefix, &config.robot);
-    let access = match identities::open(config, &engine) {
-        Ok(access) => access,
-        Err(error) => {
-            engine.stop();
-            return Err(in_data(DataFault::Tokens(error)));
-        }
-    };
-    let audit = match audit_of(config, &engine) {
-        Ok(audit) => audit,
-        Err(error) => {
-            engine.stop();
-            return Err(ServeError::Audit(error));
-        }
-    };
+    let access =
+        identities::open(config, &engine).map_err(|error| in_data(DataFault::Tokens(error)))?;
+    let audit = audit_of(config, &engine).map_err(ServeError::Audit)?;
     #[cfg(feature = "http")]
     let requests = Requests::default();
     let sinks: Vec<Box<dyn Sink>> = vec![
@@ -183,13 +175,8 @@ fn serve(mut running: Running, arguments: &Arguments, logs: &Logs) -> Result<(),
     let router = Router::new(engine.clone(), sinks);
     let protocols = Protocols::configured(&engine, &config.robot, access.clone(), router, settings);
     let (network, readers) = (&identities::network(config, &access, &keys), config.readers);
-    let service = match Service::start(&engine, &protocols, &keys, network, readers) {
-        Ok(service) => service,
-        Err(error) => {
-            engine.stop();
-            return Err(ServeError::Service(error));
-        }
-    };
+    let service = Service::start(&engine, &protocols, &keys, network, readers)
+        .map_err(ServeError::Service)?;
     let (writing, reading) = (engine.clone(), service.reader_probe());
     let liveness = Liveness::new(vec![
         ("the thread that writes", Box::new(move |deadline| writing.probe_writer(deadline))),
@@ -204,7 +191,6 @@ fn serve(mut running: Running, arguments: &Arguments, logs: &Logs) -> Result<(),
         Ok(transports) => transports,
         Err(error) => {
             service.stop();
-            engine.stop();
             return Err(error);
         }
     };
