@@ -1,9 +1,38 @@
 //! Bounds of one request in `[limits]`. The keys that bound queues (`queue_requests`,
 //! `queue_bytes`, `readers`) are read in [`super::resolve`].
 
-use super::file::LimitsSection;
-use super::{Invalid, within};
+use serde::Deserialize;
+
+use super::{Invalid, quantity, within};
 use crate::engine::{DEEPEST, RequestLimits};
+
+/// `[limits]`.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct LimitsSection {
+    /// Bytes of a payload.
+    #[serde(deserialize_with = "quantity::usize_bytes")]
+    pub max_payload_bytes: Option<usize>,
+    /// Nesting of a payload.
+    pub max_depth: Option<usize>,
+    /// Values in a payload.
+    pub max_values: Option<usize>,
+    /// Resources in a request.
+    pub max_resources: Option<usize>,
+    /// Bytes of a stored resource.
+    #[serde(deserialize_with = "quantity::usize_bytes")]
+    pub max_resource_bytes: Option<usize>,
+    /// Bytes of a payload that is merged.
+    #[serde(deserialize_with = "quantity::usize_bytes")]
+    pub max_import_bytes: Option<usize>,
+    /// Requests that may wait.
+    pub queue_requests: Option<usize>,
+    /// Bytes that may wait.
+    #[serde(deserialize_with = "quantity::usize_bytes")]
+    pub queue_bytes: Option<usize>,
+    /// Threads that read for queries.
+    pub readers: Option<usize>,
+}
 
 /// Checks the bounds on one request and fills in what is left out.
 pub fn resolve(asked: &LimitsSection) -> Result<RequestLimits, Invalid> {
