@@ -14,8 +14,8 @@ use super::config::{
     Spec, StampFrom, TopicRule, ValueSource, WithoutTransform,
 };
 use super::extract::{has_geo, has_pose};
-use super::keep::{Merge, Policy};
 use super::levels::Level;
+use super::policy::{Merge, Policy};
 use super::template::{FieldRef, Scene, Template, Types};
 use super::things::Key;
 use super::written::{Complaints, ConfigError};
