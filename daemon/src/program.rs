@@ -43,7 +43,7 @@ use crate::restart;
 use crate::router::{Router, Sink};
 use crate::service_manager;
 use crate::service_manager::watchdog::Watchdog;
-use crate::store::{SledStore, device_key};
+use crate::store::{DeviceKey, SledStore, device_key};
 use crate::zenoh::{Keys, Service};
 
 /// Logs of ours, and of Zenoh only what is broken: that no router is there yet is no news, nor is each
@@ -130,17 +130,7 @@ fn serve(mut running: Running, arguments: &Arguments, logs: &Logs) -> Result<(),
         Source::System => None,
         Source::Simulated => Some(Arc::new(SimulatedClock::default())),
     };
-    let settings = ProtocolSettings {
-        experience: config.experience.clone(),
-        experience_key: key.derived("omird: people in experiences"),
-        manifesto: config.manifesto,
-        // With the key of the device, under a prefix of their own: who trusts its segments trusts these proofs.
-        manifesto_keys: manifesto::Keys::signing(key.secret()),
-        simulated: simulated.clone(),
-        compass: config.compass.clone(),
-        model: model_of(config),
-        is_memory_only: arguments.memory_only,
-    };
+    let settings = protocol_settings(config, &key, simulated.clone(), arguments.memory_only);
     let clock: Arc<dyn Clock> = match simulated {
         Some(simulated) => simulated,
         None => Arc::new(SystemClock::new(&config.synchronised_file)),
@@ -224,6 +214,25 @@ fn serve(mut running: Running, arguments: &Arguments, logs: &Logs) -> Result<(),
     match broken.try_recv() {
         Ok(thread) => Err(ServeError::Broken { thread }),
         Err(_) => Ok(()),
+    }
+}
+
+fn protocol_settings(
+    config: &Config,
+    key: &DeviceKey,
+    simulated: Option<Arc<SimulatedClock>>,
+    is_memory_only: bool,
+) -> ProtocolSettings {
+    ProtocolSettings {
+        experience: config.experience.clone(),
+        experience_key: key.derived("omird: people in experiences"),
+        manifesto: config.manifesto,
+        // With the key of the device, under a prefix of their own: who trusts its segments trusts these proofs.
+        manifesto_keys: manifesto::Keys::signing(key.secret()),
+        simulated,
+        compass: config.compass.clone(),
+        model: model_of(config),
+        is_memory_only,
     }
 }
 
