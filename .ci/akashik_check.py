@@ -9,7 +9,6 @@ Usage: akashik_check.py OMIRD OMIR [ITEM ...]
 import http.client
 import json
 import os
-import pathlib
 import subprocess
 import sys
 import tempfile
@@ -20,7 +19,7 @@ import zenoh
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
-from omird_process import free_port, start, stop
+import omird_process
 
 KILLS = int(os.environ.get("KILLS", "6"))
 LONG = "The corridor of the second floor is long and dark. It has nine doors. Nobody uses the last of them. " * 4
@@ -35,29 +34,13 @@ class Refused(Exception):
         self.status, self.code = status, error["code"]
 
 
-class Robot:
-    """A daemon on a folder, and the agents that ask it."""
+class Robot(omird_process.Robot):
+    """A daemon, and the agents that ask it."""
 
     def __init__(self, omird, omir, folder, config=""):
-        self.omird, self.omir, self.data = omird, omir, pathlib.Path(folder, "data")
-        self.config = pathlib.Path(folder, "omird.toml")
-        self.config.write_text(config)
-        self.endpoint = f"tcp/127.0.0.1:{free_port()}"
-        self.tokens, self.next_id, self.epoch = {}, 0, 0
+        super().__init__(omird, folder, config)
+        self.omir, self.tokens, self.next_id, self.epoch = omir, {}, 0, 0
         self.lock = threading.Lock()
-        self.begin()
-
-    def begin(self):
-        words = ["--config", self.config, "--robot", "rover", "--data", self.data]
-        words += ["--http", "127.0.0.1:0", "--listen", self.endpoint]
-        self.process = start(self.omird, *words, told=(line := []))
-        told = dict(word.split("=", 1) for word in line[0].split()[1:])
-        self.host, self.port = told["http"].rsplit(":", 1)
-        self.connections = threading.local()
-
-    def kill(self):
-        self.process.kill()
-        self.process.wait()
 
     def restart(self):
         self.kill()
@@ -78,20 +61,8 @@ class Robot:
         headers = {"Content-Type": "application/json"}
         if who:
             headers["Authorization"] = f"Bearer {self.tokens.get(who, who)}"
-        for last in (False, True):
-            connection = getattr(self.connections, "one", None)
-            if connection is None:
-                connection = self.connections.one = http.client.HTTPConnection(self.host, int(self.port), timeout=60)
-            try:
-                connection.request(verb, path, body=raw, headers=headers)
-                answer = connection.getresponse()
-                text = answer.read().decode()
-                return answer.status, json.loads(text) if text else None
-            except (ConnectionError, http.client.HTTPException):
-                connection.close()
-                self.connections.one = None
-                if last:
-                    raise
+        status, _, text = self.fetch(verb, path, raw, headers)
+        return status, json.loads(text) if text else None
 
     def envelope(self, agent, operation, payload, **members):
         with self.lock:
@@ -479,7 +450,7 @@ def merges(robot):
 
 
 def listen(robot, agent, found, ready, until):
-    connection = http.client.HTTPConnection(robot.host, int(robot.port), timeout=60)
+    connection = http.client.HTTPConnection(robot.host, robot.port, timeout=60)
     connection.request("GET", "/akashik/v1/events", headers={"Authorization": f"Bearer {robot.tokens[agent]}"})
     answer = connection.getresponse()
     same((answer.status, answer.headers["content-type"]), (200, "text/event-stream"))
@@ -516,7 +487,7 @@ def socket_refuses(robot, agent):
     except InvalidStatus as refused:
         same(refused.response.status_code, 401)
         same(json.loads(refused.response.body)["code"], "UNAUTHENTICATED")
-    connection = http.client.HTTPConnection(robot.host, int(robot.port), timeout=60)
+    connection = http.client.HTTPConnection(robot.host, robot.port, timeout=60)
     connection.request("GET", "/akashik/v1/socket", headers={"Authorization": f"Bearer {robot.tokens[agent]}"})
     answer = connection.getresponse()
     same((answer.status, answer.headers["sec-websocket-version"]), (400, "13"))
@@ -789,7 +760,7 @@ def main(omird, omir, *wanted):
                 function(robot)
                 numbers = " ".join(other for other, one in ITEMS.items() if one is function)
                 print(f"{numbers}: met, {time.monotonic() - began:.1f} s", flush=True)
-            stop(robot.process)
+            robot.end()
         except BaseException:
             robot.kill()
             raise

@@ -15,7 +15,6 @@ Usage: compass_check.py OMIRD OMIR [TEST ...]
 import base64
 import concurrent.futures
 import datetime
-import hashlib
 import hmac
 import http.client
 import http.server
@@ -33,7 +32,7 @@ import time
 
 import zenoh
 
-from omird_process import free_port, start, stop
+import omird_process
 
 KILLS = int(os.environ.get("KILLS", "50"))
 SECRET = b"a secret of the issuer, longer than 32 bytes"
@@ -69,29 +68,13 @@ class Refused(Exception):
         self.code, self.message, self.data = error["code"], error["message"], error.get("data") or {}
 
 
-class Robot:
-    """A daemon on a folder, and those who ask it."""
+class Robot(omird_process.Robot):
+    """A daemon, and those who ask it."""
 
     def __init__(self, omird, omir, folder, config=""):
-        self.omird, self.omir, self.data = omird, omir, pathlib.Path(folder, "data")
-        self.config = pathlib.Path(folder, "omird.toml")
-        self.config.write_text(config)
-        self.endpoint = f"tcp/127.0.0.1:{free_port()}"
-        self.tokens, self.next_id = {}, 0
-        self.begin()
-        self.tokens["owner"] = pathlib.Path(self.data, "keys", "local.token").read_text().strip()
-
-    def begin(self):
-        words = ["--config", self.config, "--robot", "rover", "--data", self.data, "--http", "127.0.0.1:0"]
-        self.process = start(self.omird, *words, "--listen", self.endpoint, told=(line := []))
-        told = dict(word.split("=", 1) for word in line[0].split()[1:])
-        self.host, port = told["http"].rsplit(":", 1)
-        self.port = int(port)
-        self.connections = threading.local()
-
-    def kill(self):
-        self.process.kill()
-        self.process.wait()
+        super().__init__(omird, folder, config)
+        self.omir, self.next_id = omir, 0
+        self.tokens = {"owner": pathlib.Path(self.data, "keys", "local.token").read_text().strip()}
 
     def add(self, name, scope, *agents):
         """A token by the command line, beside the running daemon."""
@@ -108,20 +91,8 @@ class Robot:
         headers = {"Content-Type": "application/json", **(headers or {})}
         if who:
             headers["Authorization"] = f"Bearer {self.tokens.get(who, who)}"
-        for last in (False, True):
-            connection = getattr(self.connections, "one", None)
-            if connection is None:
-                connection = self.connections.one = http.client.HTTPConnection(self.host, self.port, timeout=60)
-            try:
-                connection.request(verb, path, body=raw, headers=headers)
-                answer = connection.getresponse()
-                text = answer.read().decode()
-                return answer.status, answer.headers, json.loads(text) if text else None
-            except (ConnectionError, http.client.HTTPException):
-                connection.close()
-                self.connections.one = None
-                if last:
-                    raise
+        status, headers, text = self.fetch(verb, path, raw, headers)
+        return status, headers, json.loads(text) if text else None
 
     def owner(self, verb, path, body=None):
         status, _, answer = self.http(verb, path, None if body is None else json.dumps(body).encode(), "owner")
@@ -1291,7 +1262,7 @@ def main():
                             failed.append(f"{name} failed: {type(error).__name__}: {error}")
                         if os.environ.get("VERBOSE"):
                             print(f"{name:10} {time.monotonic() - began:6.2f} s", failed[-1] if name not in held else "", flush=True)
-                    stop(robot.process)
+                    robot.end()
                 finally:
                     robot.kill()
                 for remark in robot.remarks:

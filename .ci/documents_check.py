@@ -148,7 +148,8 @@ def loose_extensions():
 
 def keys_of_sections():
     """The keys of each section of the configuration, those before all sections under the name of none."""
-    structs = dict(re.findall(r"^pub struct (\w+) \{(.*?)^\}", (ROOT / "daemon/src/config/file.rs").read_text(), re.M | re.S))
+    code = "\n".join(file.read_text() for file in sorted((ROOT / "daemon/src/config").rglob("*.rs")))
+    structs = dict(re.findall(r"^pub struct (\w+) \{(.*?)^\}", code, re.M | re.S))
     fields = {name: re.findall(r"^    pub (\w+): (.*),$", body, re.M) for name, body in structs.items()}
     keys = {"": {name for name, kind in fields["File"] if "Section" not in kind}}
     return keys | {name: {key for key, _ in fields[kind]} for name, kind in fields["File"] if kind in fields}
@@ -169,7 +170,7 @@ def stale_reloads():
         named, left = (set(re.findall(r"`(\w+)`", cell)) for cell in (at_once, waits))
         told[section] = known.get(section, set()) - left if at_once.strip().startswith("all") else named
         for key in sorted(known.get(section, set()) ^ (told[section] | left)):
-            yield f"docs/operations.md, Reloading: [{section}] has or lacks `{key}`, other than daemon/src/config/file.rs"
+            yield f"docs/operations.md, Reloading: [{section}] has or lacks `{key}`, other than daemon/src/config"
     for section in sorted(live.keys() | told.keys()):
         for key in sorted(live.get(section, set()) ^ told.get(section, set())):
             yield f"docs/operations.md, Reloading: [{section}] `{key}` takes effect otherwise than daemon/src/config/reload.rs has it"

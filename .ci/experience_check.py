@@ -10,11 +10,9 @@ Usage: experience_check.py OMIRD [TEST ...]
 
 import datetime
 import hashlib
-import http.client
 import json
 import os
 import pathlib
-import signal
 import sys
 import tempfile
 import threading
@@ -23,7 +21,7 @@ import time
 import jsonschema
 import zenoh
 
-from omird_process import free_port, start, stop
+import omird_process
 
 NOW = datetime.datetime.now(datetime.timezone.utc)
 YESTERDAY = (NOW - datetime.timedelta(days=1)).strftime("%Y-%m-%d")
@@ -55,17 +53,12 @@ class Answer:
         return f"{self.status} {self.text[:600]!r}"
 
 
-class Robot:
-    """A daemon on a folder, by default with the clock of the machine, and tokens for it."""
+class Robot(omird_process.Robot):
+    """A daemon, by default with the clock of the machine, and tokens for it."""
 
     def __init__(self, omird, folder, config=""):
-        self.omird, self.data = omird, pathlib.Path(folder, "data")
-        self.endpoint = f"tcp/127.0.0.1:{free_port()}"
-        self.config = pathlib.Path(folder, "omird.toml")
-        self.config.write_text(config)
-        self.connections = threading.local()
+        super().__init__(omird, folder, config)
         self.names = 0
-        self.begin()
         self.admin = pathlib.Path(self.data, "keys", "local.token").read_text().strip()
         self.token = self.new_token()
         self.schemas = {}
@@ -75,21 +68,6 @@ class Robot:
             self.schemas[name] = jsonschema.Draft7Validator(
                 found.body, format_checker=jsonschema.Draft7Validator.FORMAT_CHECKER
             )
-
-    def begin(self):
-        words = ["--config", self.config, "--robot", "rover", "--data", self.data, "--http", "127.0.0.1:0"]
-        self.process = start(self.omird, *words, "--listen", self.endpoint, told=(line := []))
-        told = dict(word.split("=", 1) for word in line[0].split()[1:])
-        self.host, port = told["http"].rsplit(":", 1)
-        self.port = int(port)
-        self.connections = threading.local()
-
-    def end(self):
-        stop(self.process)
-
-    def kill(self):
-        self.process.send_signal(signal.SIGKILL)
-        self.process.wait()
 
     def new_token(self, scopes=("experience:read", "experience:write"), rate=100000, hour=1000000, tenant=None):
         self.names += 1
@@ -110,21 +88,7 @@ class Robot:
             raw = json.dumps(body).encode()
         if raw is not None:
             headers.setdefault("Content-Type", "application/json")
-        for last in (False, True):
-            connection = getattr(self.connections, "one", None)
-            if connection is None:
-                connection = http.client.HTTPConnection(self.host, self.port, timeout=60)
-                self.connections.one = connection
-            try:
-                connection.request(verb, path, body=raw, headers=headers)
-                answer = connection.getresponse()
-                return Answer(answer.status, answer.headers, answer.read().decode())
-            except (ConnectionError, http.client.HTTPException):
-                # A refused body may end the connection before it is read.
-                connection.close()
-                self.connections.one = None
-                if last:
-                    raise
+        return Answer(*self.fetch(verb, path, raw, headers))
 
     def valid(self, name, answer):
         faults = [fault.message for fault in self.schemas[name].iter_errors(answer.body)]

@@ -19,14 +19,13 @@ import subprocess
 import sys
 import tempfile
 import threading
-import urllib.error
 import urllib.request
 
 import jsonschema
 from openapi_spec_validator import OpenAPIV31SpecValidator
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
-from omird_process import running
+from omird_process import facts, request, running
 
 HOOKS = pathlib.Path(__file__).parent / "http_check_hooks.py"
 SEED = 2026
@@ -46,19 +45,8 @@ class Daemon:
     def __init__(self, url, token):
         self.url, self.token = url, token
 
-    def ask(self, path, verb="GET", body=None, token=True, headers={}):
-        headers = dict(headers)
-        if token:
-            headers["Authorization"] = f"Bearer {self.token}"
-        if body is not None:
-            headers.setdefault("Content-Type", "application/json")
-            body = json.dumps(body).encode()
-        request = urllib.request.Request(self.url + path, data=body, method=verb, headers=headers)
-        try:
-            with urllib.request.urlopen(request, timeout=30) as answer:
-                return answer.status, answer.headers, answer.read()
-        except urllib.error.HTTPError as refused:
-            return refused.code, refused.headers, refused.read()
+    def ask(self, path, verb="GET", body=None, token=True, headers=None):
+        return request(self.url + path, verb, body, self.token if token else None, headers, timeout=30)
 
 
 @contextlib.contextmanager
@@ -68,9 +56,8 @@ def daemon(omird, folder):
         omird, "--robot", "rover", "--data", data, "--http", "127.0.0.1:0", "--listen", "tcp/127.0.0.1:0",
         told=(line := []),
     ):
-        words = dict(word.split("=", 1) for word in line[0].split()[1:])
         token = pathlib.Path(data, "keys", "local.token").read_text().strip()
-        yield Daemon(f"http://{words['http']}", token)
+        yield Daemon(f"http://{facts(line[0])['http']}", token)
 
 
 def check_document(robot):

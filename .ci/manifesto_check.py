@@ -14,14 +14,12 @@ import pathlib
 import subprocess
 import sys
 import tempfile
-import urllib.error
 import urllib.parse
-import urllib.request
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-from omird_process import start, stop
+from omird_process import facts, request, start, stop
 
 W1 = {"worldId": "w-1", "schemaHash": "s1", "snapshotHash": "n1", "createdAt": 1700000000000, "createdBy": None}
 HASH = "3aa4a34e5ef6bc200ffb490ec4ec2648e260fde94118a6fbd0af66705eef6bc2"
@@ -133,8 +131,7 @@ class Robot:
             self.omird, "--robot", "rover", "--data", str(self.data), "--http", "127.0.0.1:0",
             "--listen", "tcp/127.0.0.1:0", *self.words, told=told,
         )
-        words = dict(word.split("=", 1) for word in told[0].split()[1:])
-        self.url = f"http://{words['http']}"
+        self.url = f"http://{facts(told[0])['http']}"
 
     def kill(self):
         self.daemon.kill()
@@ -145,21 +142,8 @@ class Robot:
         assert status in (200, 201), (status, body)
         self.tokens[who] = body["token"]
 
-    def raw(self, who, verb, path, body=None, headers={}):
-        headers = dict(headers)
-        if who in self.tokens:
-            headers["Authorization"] = f"Bearer {self.tokens[who]}"
-        elif who:
-            headers["Authorization"] = f"Bearer {who}"
-        if body is not None:
-            headers.setdefault("Content-Type", "application/json")
-            body = body if isinstance(body, bytes) else json.dumps(body).encode()
-        request = urllib.request.Request(self.url + path, data=body, method=verb, headers=headers)
-        try:
-            with urllib.request.urlopen(request, timeout=60) as answer:
-                return answer.status, answer.headers, answer.read()
-        except urllib.error.HTTPError as refused:
-            return refused.code, refused.headers, refused.read()
+    def raw(self, who, verb, path, body=None, headers=None):
+        return request(self.url + path, verb, body, self.tokens.get(who, who), headers)
 
     def ask(self, who, verb, path, body=None):
         status, _, answer = self.raw(who, verb, path, body)

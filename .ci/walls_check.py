@@ -34,20 +34,23 @@ CRATES = {
     "manifesto": "daemon/protocols/manifesto/src",
     "omird": "daemon/src",
 }
+TRANSPORTS = "zenoh|tokio|hyper|axum|hiroz|mcap|zmodem2|clap"
+# Transports, and the programs and tools that stand above every crate here.
+ABOVE = f"{TRANSPORTS}|omir-ros2|omir-tools|omird$"
 # What a crate may not even compile: transports, protocols, and what stands above it.
 FORBIDDEN = {
-    "omird-text": r"zenoh|tokio|hyper|axum|hiroz|mcap|zmodem2|clap|omir",
-    "omird-embedding": r"zenoh|tokio|hyper|axum|hiroz|mcap|zmodem2|clap|omir-ros2|omir-tools|omird$|omird-(store|engine|router|protocol)",
-    "omird-store": r"zenoh|tokio|hyper|axum|hiroz|mcap|zmodem2|clap|omir-ros2|omir-tools|omird$|omird-engine",
-    "omird-engine": r"zenoh|tokio|hyper|axum|hiroz|mcap|zmodem2|clap|omir-ros2|omir-tools|omird$|omird-(router|protocol)",
-    "omird-router": r"zenoh|tokio|hyper|axum|hiroz|mcap|zmodem2|clap|omir-ros2|omir-tools|omird$|omird-protocol",
-    "omird-access": r"zenoh|tokio|hyper|axum|hiroz|mcap|zmodem2|clap|omir-ros2|omir-tools|omird$|omird-protocol",
-    "omird-protocol-omir": r"zenoh|tokio|hyper|axum|hiroz|mcap|zmodem2|clap|omir-ros2|omir-tools|omird$|omird-protocol",
-    "omird-protocol-experience": r"zenoh|tokio|hyper|axum|hiroz|mcap|zmodem2|clap|omir-ros2|omir-tools|omird$|omird-protocol",
-    "omird-protocol-access": r"zenoh|tokio|hyper|axum|hiroz|mcap|zmodem2|clap|omir-ros2|omir-tools|omird$|omird-protocol",
-    "omird-protocol-akashik": r"zenoh|tokio|hyper|axum|hiroz|mcap|zmodem2|clap|omir-ros2|omir-tools|omird$|omird-protocol",
-    "omird-protocol-compass": r"zenoh|tokio|hyper|axum|hiroz|mcap|zmodem2|clap|omir-ros2|omir-tools|omird$|omird-protocol",
-    "omird-protocol-manifesto": r"zenoh|tokio|hyper|axum|hiroz|mcap|zmodem2|clap|omir-ros2|omir-tools|omird$|omird-protocol",
+    "omird-text": f"{TRANSPORTS}|omir",
+    "omird-embedding": f"{ABOVE}|omird-(store|engine|router|protocol)",
+    "omird-store": f"{ABOVE}|omird-engine",
+    "omird-engine": f"{ABOVE}|omird-(router|protocol)",
+    "omird-router": f"{ABOVE}|omird-protocol",
+    "omird-access": f"{ABOVE}|omird-protocol",
+    "omird-protocol-omir": f"{ABOVE}|omird-protocol",
+    "omird-protocol-experience": f"{ABOVE}|omird-protocol",
+    "omird-protocol-access": f"{ABOVE}|omird-protocol",
+    "omird-protocol-akashik": f"{ABOVE}|omird-protocol",
+    "omird-protocol-compass": f"{ABOVE}|omird-protocol",
+    "omird-protocol-manifesto": f"{ABOVE}|omird-protocol",
 }
 # The crates whose public API fits a page: their public modules, and the most names that `lib.rs` exports and that all of
 # its rooms do.
@@ -55,7 +58,7 @@ API = {
     "store": {"rooms": {"backup", "disk", "format", "inspect"}, "most": 67, "most_in_rooms": 111},
     # `testing` is for the tests of other crates, and hidden in the documentation.
     "engine": {"rooms": {"testing"}, "most": 75, "most_in_rooms": 10},
-    "router": {"rooms": {"field", "testing", "tool"}, "most": 52, "most_in_rooms": 16},
+    "router": {"rooms": {"field", "testing", "tool"}, "most": 53, "most_in_rooms": 16},
     "text": {"rooms": set(), "most": 41, "most_in_rooms": 0},
 }
 # The transports whose files hold no engine, `NAME.rs` and those in `NAME/`.

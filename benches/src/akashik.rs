@@ -17,15 +17,11 @@ use crate::owned::Owned;
 use crate::samples::Samples;
 use crate::{Result, machine};
 
-/// The option that selects this measurement.
-pub const NAME: &str = "akashik";
-
 /// Longest wait for notifications after the last answer.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Measures a field under load.
-#[derive(Debug, clap::Parser)]
-#[command(name = "omird-bench akashik", version)]
+#[derive(Debug, clap::Args)]
 pub struct Options {
     /// Folder for the data, which is removed in the end
     #[arg(long, default_value_os_t = std::env::temp_dir())]

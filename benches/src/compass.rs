@@ -13,9 +13,6 @@ use crate::owned::Owned;
 use crate::samples::Samples;
 use crate::{Result, machine};
 
-/// The option that selects this measurement.
-pub const NAME: &str = "compass";
-
 const PATH: &str = "/compass/v1/jsonrpc";
 /// Memories of a task, and requests of a message.
 const OF_TASK: u64 = 50;
@@ -24,8 +21,7 @@ const OF_BATCH: u64 = 25;
 const OF_STAGE: u64 = 200;
 
 /// Measures stage memory.
-#[derive(Debug, clap::Parser)]
-#[command(name = "omird-bench compass", version)]
+#[derive(Debug, clap::Args)]
 pub struct Options {
     /// Folder for the data, which is removed in the end
     #[arg(long, default_value_os_t = std::env::temp_dir())]

@@ -25,12 +25,8 @@ use crate::Result;
 use figure::Figure;
 use rig::Bed;
 
-/// The option that selects this measurement.
-pub const NAME: &str = "compass-quality";
-
 /// Measures the quality of stage memory on labelled sessions.
-#[derive(Debug, clap::Parser)]
-#[command(name = "omird-bench compass-quality", version)]
+#[derive(Debug, clap::Args)]
 pub struct Options {
     /// Folder with the sets
     #[arg(long, default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/data/compass"))]

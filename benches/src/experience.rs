@@ -14,17 +14,13 @@ use crate::owned::Owned;
 use crate::samples::Samples;
 use crate::{Result, machine};
 
-/// The option that selects this measurement.
-pub const NAME: &str = "experience";
-
 /// The contract: 95 of 100 hints within this time.
 const HINTS: Duration = Duration::from_secs(2);
 /// The contract: 95 of 100 records within this time.
 const RECORDS: Duration = Duration::from_secs(5);
 
 /// Measures experience and hints against their service levels.
-#[derive(Debug, clap::Parser)]
-#[command(name = "omird-bench experience", version)]
+#[derive(Debug, clap::Args)]
 pub struct Options {
     /// Folder for the data, which is removed in the end
     #[arg(long, default_value_os_t = std::env::temp_dir())]

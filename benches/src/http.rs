@@ -25,12 +25,8 @@ use crate::{Result, machine, measure, path};
 
 use self::client::Address;
 
-/// The option that selects this measurement.
-pub const NAME: &str = "http";
-
 /// Measures HTTP beside Zenoh.
-#[derive(Debug, clap::Parser)]
-#[command(name = "omird-bench http", version)]
+#[derive(Debug, clap::Args)]
 pub struct Options {
     /// Folder for the data, which is removed in the end
     #[arg(long, default_value_os_t = std::env::temp_dir())]

@@ -15,14 +15,10 @@ use omird_tests::years::{self, Evening};
 
 use crate::Result;
 
-/// The option that selects this measurement.
-pub const NAME: &str = "life";
-
 /// Lives years of a robot in minutes and draws them.
 ///
 /// Writes OUT.csv, one line for each day, and OUT.svg.
-#[derive(Debug, clap::Parser)]
-#[command(name = "omird-bench life", version)]
+#[derive(Debug, clap::Args)]
 pub struct Options {
     /// How many years of 365 days
     #[arg(long, default_value_t = 2.0)]

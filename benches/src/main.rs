@@ -36,42 +36,32 @@ use std::process::ExitCode;
 use clap::Parser;
 use omird_tests::Result;
 
+use crate::options::{Arguments, Measurement};
+
 fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
     match arguments.next().as_deref() {
         Some(process::DAEMON) => process::be_daemon(arguments),
-        Some(life::NAME) => finish(life::run(&life::Options::parse_from(std::env::args().skip(1)))),
-        Some(memory::NAME) => {
-            finish(memory::run(&memory::Options::parse_from(std::env::args().skip(1))))
-        }
-        Some(http::NAME) => finish(http::run(&http::Options::parse_from(std::env::args().skip(1)))),
-        Some(akashik::NAME) => {
-            finish(akashik::run(&akashik::Options::parse_from(std::env::args().skip(1))))
-        }
-        Some(compass::NAME) => {
-            finish(compass::run(&compass::Options::parse_from(std::env::args().skip(1))))
-        }
-        Some(meaning::NAME) => {
-            finish(meaning::run(&meaning::Options::parse_from(std::env::args().skip(1))))
-        }
-        Some(experience::NAME) => {
-            finish(experience::run(&experience::Options::parse_from(std::env::args().skip(1))))
-        }
-        Some(compass_quality::NAME) => finish(compass_quality::run(
-            &compass_quality::Options::parse_from(std::env::args().skip(1)),
-        )),
-        Some(waits::NAME) => {
-            finish(waits::run(&waits::Options::parse_from(std::env::args().skip(1))))
-        }
-        Some(quality::NAME) => {
-            finish(quality::run(&quality::Options::parse_from(std::env::args().skip(1))))
-        }
-        Some(quality::conversations::NAME) => finish(quality::conversations::run(
-            &quality::conversations::Options::parse_from(std::env::args().skip(1)),
-        )),
         Some(process::ECHO) => finish(echo::serve(arguments)),
         Some(process::HTTP_FLOOR) => finish(http::floor::serve()),
-        _ => finish(measure::all(&options::Options::parse())),
+        _ => finish(measured(&Arguments::parse())),
+    }
+}
+
+fn measured(arguments: &Arguments) -> Result<()> {
+    let Some(measurement) = &arguments.measurement else { return measure::all(&arguments.table) };
+    match measurement {
+        Measurement::Akashik(options) => akashik::run(options),
+        Measurement::Compass(options) => compass::run(options),
+        Measurement::CompassQuality(options) => compass_quality::run(options),
+        Measurement::Experience(options) => experience::run(options),
+        Measurement::Http(options) => http::run(options),
+        Measurement::Life(options) => life::run(options),
+        Measurement::Meaning(options) => meaning::run(options),
+        Measurement::Memory(options) => memory::run(options),
+        Measurement::RecallConversations(options) => quality::conversations::run(options),
+        Measurement::RecallQuality(options) => quality::run(options),
+        Measurement::Waits(options) => waits::run(options),
     }
 }
 

@@ -23,9 +23,6 @@ use crate::samples::Samples;
 use crate::wire::Wire;
 use crate::{Result, path};
 
-/// The option that selects this measurement.
-pub const NAME: &str = "meaning";
-
 /// Questions that are asked of one side before it is the other's turn.
 const BATCH: usize = 20;
 /// Different questions of a kind.
@@ -38,8 +35,7 @@ const PATIENCE: Duration = Duration::from_secs(900);
 const KINDS: [Kind; 2] = [Kind::Words, Kind::Sentence];
 
 /// Measures what vectors cost.
-#[derive(Debug, clap::Parser)]
-#[command(name = "omird-bench meaning", version)]
+#[derive(Debug, clap::Args)]
 pub struct Options {
     /// Folder for the data, which is removed in the end
     #[arg(long, default_value_os_t = std::env::temp_dir())]

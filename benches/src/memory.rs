@@ -16,9 +16,6 @@ use crate::Result;
 use crate::process::{self, Process};
 use crate::wire::Wire;
 
-/// The option that selects this measurement.
-pub const NAME: &str = "memory";
-
 /// Longest time to seal a log.
 const PATIENCE: Duration = Duration::from_secs(120);
 /// Rest before memory is read: what threads free at their end is free by then.
@@ -27,8 +24,7 @@ const REST: Duration = Duration::from_secs(3);
 const IN_FLIGHT: usize = 64;
 
 /// Measures the memory that sealing and compaction take.
-#[derive(Debug, clap::Parser)]
-#[command(name = "omird-bench memory", version)]
+#[derive(Debug, clap::Args)]
 pub struct Options {
     /// Folder for the data, which is removed in the end
     #[arg(long, default_value = "/dev/shm")]

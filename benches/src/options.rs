@@ -3,8 +3,12 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::Result;
 use crate::path::Path;
+use crate::quality::conversations;
+use crate::{
+    Result, akashik, compass, compass_quality, experience, http, life, meaning, memory, quality,
+    waits,
+};
 
 /// Measures omird beside its floors and prints one table.
 ///
@@ -13,9 +17,36 @@ use crate::path::Path;
 #[command(
     name = "omird-bench",
     version,
+    propagate_version = true,
+    args_conflicts_with_subcommands = true,
     after_help = "EXIT STATUS\n  0  measured, whether or not the aims were met\n  \
                   1  something could not be measured\n  2  wrong arguments"
 )]
+pub struct Arguments {
+    #[command(subcommand)]
+    pub measurement: Option<Measurement>,
+    #[command(flatten)]
+    pub table: Options,
+}
+
+/// A measurement of one concern.
+#[derive(Debug, clap::Subcommand)]
+pub enum Measurement {
+    Akashik(akashik::Options),
+    Compass(compass::Options),
+    CompassQuality(compass_quality::Options),
+    Experience(experience::Options),
+    Http(http::Options),
+    Life(life::Options),
+    Meaning(meaning::Options),
+    Memory(memory::Options),
+    RecallConversations(conversations::Options),
+    RecallQuality(quality::Options),
+    Waits(waits::Options),
+}
+
+/// Measures omird beside its floors and prints one table.
+#[derive(Debug, clap::Args)]
 pub struct Options {
     /// Records in the store, one run for each
     #[arg(long, value_name = "N,…", value_delimiter = ',', default_values_t = [1_000, 10_000, 100_000])]

@@ -20,17 +20,13 @@ use serde_json::Value;
 use self::rig::{Ranking, interval, mean_of, store, wait_for_vectors};
 use crate::Result;
 
-/// The option that selects this measurement.
-pub const NAME: &str = "recall-quality";
-
 /// Hits that count.
 const AT: usize = 5;
 /// Hits that are asked for: those of other topics are skipped.
 const ASKED: usize = 1000;
 
 /// Measures how well recall finds.
-#[derive(Debug, clap::Parser)]
-#[command(name = "omird-bench recall-quality", version)]
+#[derive(Debug, clap::Args)]
 pub struct Options {
     /// The folder of the sets
     #[arg(long, default_value = "benches/data/recall")]

@@ -16,9 +16,6 @@ use crate::path;
 use crate::records::Records;
 use crate::samples::Samples;
 
-/// The option that selects this measurement.
-pub const NAME: &str = "waits";
-
 /// Records of one request while the store is filled.
 const BATCH: u64 = 4000;
 /// Statuses asked for of each kind.
@@ -29,8 +26,7 @@ const RECALLS: usize = 10;
 const ALONE: Duration = Duration::from_secs(2);
 
 /// Measures how long somebody waits for the catalog.
-#[derive(Debug, clap::Parser)]
-#[command(name = "omird-bench waits", version)]
+#[derive(Debug, clap::Args)]
 pub struct Options {
     /// Folder for the data, which is removed in the end
     #[arg(long, default_value = "/dev/shm")]

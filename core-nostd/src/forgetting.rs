@@ -152,15 +152,6 @@ pub fn hours_until(half_life: HalfLife, level: f64) -> Option<f64> {
     hours.is_finite().then_some(hours)
 }
 
-/// Returns true if a record is superseded, given the hours from now until its `validUntil`.
-///
-/// `None`, a record without `validUntil`, is never superseded. At the instant itself it already
-/// is. Subtract the two instants as integers and convert the difference: its sign then survives.
-/// NaN counts as not superseded. (OMIR R1, Memory Semantics §6.)
-pub fn is_superseded(hours_until_valid_until: Option<f64>) -> bool {
-    matches!(hours_until_valid_until, Some(hours) if hours <= 0.0)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -268,15 +259,6 @@ mod tests {
         assert_eq!(HalfLife::new(168.0), Some(HalfLife::default()));
         assert_eq!(Decay::default(), decay(168.0, 0));
         assert_eq!(HalfLife::MAX.hours(), 20.0 * 365.25 * 24.0);
-    }
-
-    #[test]
-    fn superseded_at_the_instant_and_after() {
-        assert!(!is_superseded(None));
-        assert!(!is_superseded(Some(1e-9)));
-        assert!(is_superseded(Some(0.0)));
-        assert!(is_superseded(Some(-1e-9)));
-        assert!(!is_superseded(Some(f64::NAN)));
     }
 
     fn any_half_life() -> impl Strategy<Value = HalfLife> {

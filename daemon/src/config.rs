@@ -3,6 +3,7 @@
 
 mod access;
 mod audit;
+mod clock;
 mod compass;
 mod embedding;
 mod experience;
@@ -13,11 +14,17 @@ mod forgetting;
 mod http;
 mod invalid;
 mod limits;
+mod manifesto;
 mod mistake;
+mod network;
 mod quantity;
+mod recall;
 pub mod reload;
+#[cfg(feature = "ros2")]
+mod ros2;
 #[cfg(feature = "serial")]
 mod serial;
+mod store;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -29,16 +36,14 @@ pub use self::embedding::Embedding;
 use self::file::File;
 pub use self::invalid::{ConfigError, Fault, Invalid, Origin};
 use crate::audit::AuditSettings;
-use crate::engine::{Durability, Language, SYNCHRONISED_FILE, Settings, Source};
+use crate::engine::{Settings, Source};
 #[cfg(feature = "http")]
 use crate::models::ModelServer;
 use crate::protocols::compass::CompassSettings;
 use crate::protocols::experience::ExperienceSettings;
 use crate::protocols::manifesto::ManifestoSettings;
-use crate::zenoh::{Network, check_endpoint};
+use crate::zenoh::Network;
 
-/// Default time between two syncs of the log with `durability = "interval"`.
-pub const DEFAULT_SYNC_INTERVAL: Duration = Duration::from_millis(1000);
 /// Default filter of the log.
 pub const DEFAULT_LOG: &str = "info";
 /// The first part of every key when none is configured.
@@ -110,7 +115,6 @@ pub fn read(path: &Path) -> Result<(File, toml::Table), ConfigError> {
 /// # Errors
 /// Names the key and says what is allowed.
 pub fn resolve(written: File, host: &Host) -> Result<Config, Invalid> {
-    let defaults = Settings::default();
     let robot = match written.robot {
         Some(robot) => checked_name("robot", robot)?,
         None => host.robot(),
@@ -119,115 +123,14 @@ pub fn resolve(written: File, host: &Host) -> Result<Config, Invalid> {
         Some(prefix) => checked_prefix(prefix)?,
         None => DEFAULT_PREFIX.to_owned(),
     };
-    let store = written.store;
-    let interval = match store.sync_interval_ms {
-        None => DEFAULT_SYNC_INTERVAL,
-        Some(0) => return Err(Invalid::other("store.sync_interval_ms", "must be at least 1")),
-        Some(millis) => Duration::from_millis(millis),
-    };
-    let durability = match store.durability.as_deref() {
-        None | Some("sync") => Durability::Sync,
-        Some("interval") => Durability::Interval(interval),
-        Some("none") => Durability::None,
-        Some(other) => {
-            return Err(Invalid::none_of("store.durability", other, &["sync", "interval", "none"]));
-        }
-    };
-    let asked = written.limits;
+    let of_store = store::resolve(&written.store, Settings::default())?;
     let (embedding, fusion) = embedding::resolve(&written.embedding)?;
-    #[cfg_attr(
-        not(feature = "ros2"),
-        expect(unused_mut, reason = "a section of ROS 2 names the frame")
-    )]
-    let mut settings = Settings {
-        durability,
-        limits: limits::resolve(&asked)?,
-        queue_requests: within(
-            "limits.queue_requests",
-            asked.queue_requests,
-            defaults.queue_requests,
-            1..=1_000_000,
-        )?,
-        queue_bytes: within(
-            "limits.queue_bytes",
-            asked.queue_bytes,
-            defaults.queue_bytes,
-            1 << 16..=1 << 30,
-        )?,
-        segment_bytes: within(
-            "store.segment_bytes",
-            store.segment_bytes,
-            defaults.segment_bytes,
-            4 << 10..=1 << 30,
-        )?,
-        seal_after: seconds("store.seal_after_s", store.seal_after_s, defaults.seal_after)?,
-        touch_interval: seconds(
-            "store.touch_interval_s",
-            store.touch_interval_s,
-            defaults.touch_interval,
-        )?,
-        mark_interval: seconds(
-            "store.mark_interval_s",
-            store.mark_interval_s,
-            defaults.mark_interval,
-        )?,
-        // 0: what is superseded may go at once.
-        keep_history: Duration::from_secs(within(
-            "store.keep_history_s",
-            store.keep_history_s,
-            defaults.keep_history.as_secs(),
-            0..=3_153_600_000,
-        )?),
-        scrub_every: match within("store.scrub_days", store.scrub_days, 30, 0..=3650)? {
-            0 => None,
-            days => Some(Duration::from_secs(days * 86_400)),
-        },
-        index_from_bytes: defaults.index_from_bytes,
-        purge_after: seconds("store.purge_after_s", store.purge_after_s, defaults.purge_after)?,
-        segment_max_bytes: within(
-            "store.segment_max_bytes",
-            store.segment_max_bytes,
-            defaults.segment_max_bytes,
-            64 << 10..=1 << 30,
-        )?,
-        flash: flash::resolve(&written.flash)?,
-        fusion,
-        forgetting: forgetting::resolve(&written.forgetting)?,
-        read_only: written.access.read_only.unwrap_or(defaults.read_only),
-        fixed_frame: defaults.fixed_frame,
-        language: language(written.recall.language.as_deref())?,
-    };
-    let source = match written.clock.source.as_deref() {
-        None | Some("system") => Source::System,
-        Some("simulated") => Source::Simulated,
-        Some(other) => {
-            return Err(Invalid::none_of("clock.source", other, &["system", "simulated"]));
-        }
-    };
-    let synchronised_file =
-        written.clock.synchronised_file.unwrap_or_else(|| SYNCHRONISED_FILE.into());
-    if !synchronised_file.is_absolute() {
-        let found = synchronised_file.display();
-        return Err(Invalid::other(
-            "clock.synchronised_file",
-            format!("{found:?} is no absolute path"),
-        ));
-    }
-    let network = written.network;
-    for (key, endpoints) in
-        [("network.listen", &network.listen), ("network.connect", &network.connect)]
-    {
-        for endpoint in endpoints.iter().flatten() {
-            check_endpoint(endpoint).map_err(|message| Invalid::other(key, message))?;
-        }
-    }
-    let network = Network {
-        mode: network.mode,
-        listen: network.listen,
-        connect: network.connect,
-        file: network.zenoh_config,
-        rules: None,
-    };
+    let limits = limits::resolve(&written.limits)?;
+    let flash = flash::resolve(&written.flash)?;
+    let forgetting = forgetting::resolve(&written.forgetting)?;
+    let language = recall::resolve(&written.recall)?;
+    let (source, synchronised_file) = clock::resolve(written.clock)?;
+    let network = network::resolve(written.network)?;
     let data = match written.data {
         Some(data) if data.as_os_str().is_empty() => {
             let message = "an empty path is no folder; leave the key out";
@@ -238,35 +141,25 @@ pub fn resolve(written: File, host: &Host) -> Result<Config, Invalid> {
     };
     let log = written.log.unwrap_or_else(|| DEFAULT_LOG.to_owned());
     crate::logs::parse(&log).map_err(|message| Invalid::other("log", message))?;
-    let readers = within("limits.readers", asked.readers, 2, 1..=64)?;
     #[cfg(feature = "ros2")]
-    let ros2 = match written.ros2 {
-        None => None,
-        Some(section) => Some(ros2(&section, host, source)?).filter(|ros2| ros2.enabled),
+    let ros2 = ros2::resolve(written.ros2.as_ref(), host, source)?;
+    #[cfg(feature = "ros2")]
+    let (graph, robot_frame, fixed_frame) = match &ros2 {
+        Some(ros2) => {
+            (ros2.scopes.as_deref(), Some(ros2.robot_frame.as_str()), Some(&ros2.fixed_frame))
+        }
+        None => (None, None, None),
     };
-    #[cfg(feature = "ros2")]
-    let graph = ros2.as_ref().and_then(|ros2| ros2.scopes.as_deref());
     #[cfg(not(feature = "ros2"))]
-    let graph = None;
+    let (graph, robot_frame, fixed_frame) = (None, None, None::<&String>);
     let access = access::resolve(&written.access, graph)?;
-    // Where the rules put what they keep is where it is looked for.
-    #[cfg(feature = "ros2")]
-    if let Some(ros2) = &ros2 {
-        settings.fixed_frame.clone_from(&ros2.fixed_frame);
-    }
     #[cfg(feature = "http")]
     let http = http::resolve(&written.http)?;
     #[cfg(feature = "serial")]
     let serial = serial::resolve(&written.serial)?;
     let audit = audit::resolve(written.audit)?;
-    #[cfg(feature = "ros2")]
-    let robot_frame = ros2.as_ref().map(|ros2| ros2.robot_frame.as_str());
-    #[cfg(not(feature = "ros2"))]
-    let robot_frame = None;
     let experience = experience::resolve(&written.experience, robot_frame)?;
-    let prefer_verified = written.manifesto.prefer_verified;
-    let prefer_verified = prefer_verified.unwrap_or(ManifestoSettings::default().prefer_verified);
-    let manifesto = ManifestoSettings { prefer_verified };
+    let manifesto = manifesto::resolve(&written.manifesto);
     let compass = compass::resolve(&written.compass, robot_frame)?;
     #[cfg(feature = "http")]
     let compass_model = written.compass.model.as_ref().map(compass::server).transpose()?;
@@ -274,6 +167,19 @@ pub fn resolve(written: File, host: &Host) -> Result<Config, Invalid> {
     if written.compass.model.is_some() {
         return Err(Invalid::other("compass.model", "this build has no HTTP, and so no way there"));
     }
+    let settings = Settings {
+        limits: limits.requests,
+        queue_requests: limits.queue_requests,
+        queue_bytes: limits.queue_bytes,
+        flash,
+        fusion,
+        forgetting,
+        read_only: written.access.read_only.unwrap_or(of_store.read_only),
+        // Where the rules put what they keep is where it is looked for.
+        fixed_frame: fixed_frame.cloned().unwrap_or(of_store.fixed_frame),
+        language,
+        ..of_store
+    };
     Ok(Config {
         robot,
         prefix,
@@ -284,7 +190,7 @@ pub fn resolve(written: File, host: &Host) -> Result<Config, Invalid> {
         synchronised_file,
         settings,
         access,
-        readers,
+        readers: limits.readers,
         audit,
         experience,
         embedding,
@@ -299,21 +205,6 @@ pub fn resolve(written: File, host: &Host) -> Result<Config, Invalid> {
         #[cfg(feature = "serial")]
         serial,
     })
-}
-
-#[cfg(feature = "ros2")]
-fn ros2(
-    section: &omir_ros2::rules::Ros2Section,
-    host: &Host,
-    source: Source,
-) -> Result<omir_ros2::rules::Ros2, Invalid> {
-    let ros2 = section.resolve_in(host.ros_domain_id.as_deref()).map_err(Invalid::of_all)?;
-    if ros2.use_sim_time && source != Source::Simulated {
-        let message = "the time can only come from /clock with \
-                       clock.source = \"simulated\"";
-        return Err(Invalid::other("ros2.use_sim_time", message));
-    }
-    Ok(ros2)
 }
 
 fn checked_name(key: &str, name: String) -> Result<String, Invalid> {
@@ -355,14 +246,6 @@ fn within<T: PartialOrd + fmt::Display + Copy>(
         Some(value) if range.contains(&value) => Ok(value),
         Some(value) => Err(Invalid::out_of_range(key, value, [*range.start(), *range.end()])),
     }
-}
-
-fn language(code: Option<&str>) -> Result<Language, Invalid> {
-    let read = code.map_or(Ok(Language::default()), str::parse);
-    read.map_err(|why| {
-        let code = code.unwrap_or_default();
-        Invalid::other("recall.language", format!("{code:?}: {why}"))
-    })
 }
 
 fn seconds(key: &str, asked: Option<u64>, default: Duration) -> Result<Duration, Invalid> {

@@ -8,6 +8,7 @@ mod memory_folder;
 mod rebuild;
 mod reloading;
 mod signals;
+mod stop_on_drop;
 mod transports;
 
 use std::io::Write;
@@ -23,6 +24,7 @@ use self::error::{DataFault, ServeError};
 use self::memory_folder::RemovedOnDrop;
 use self::rebuild::Rebuild;
 use self::signals::Signals;
+use self::stop_on_drop::StopOnDrop;
 use self::transports::{OtherTransports, TransportParts};
 use crate::audit::Audit;
 use crate::config::reload::Running;
@@ -41,7 +43,7 @@ use crate::restart;
 use crate::router::{Router, Sink};
 use crate::service_manager;
 use crate::service_manager::watchdog::Watchdog;
-use crate::store::{SledStore, device_key};
+use crate::store::{DeviceKey, SledStore, device_key};
 use crate::zenoh::{Keys, Service};
 
 /// Logs of ours, and of Zenoh only what is broken: that no router is there yet is no news, nor is each
@@ -128,17 +130,7 @@ fn serve(mut running: Running, arguments: &Arguments, logs: &Logs) -> Result<(),
         Source::System => None,
         Source::Simulated => Some(Arc::new(SimulatedClock::default())),
     };
-    let settings = ProtocolSettings {
-        experience: config.experience.clone(),
-        experience_key: key.derived("omird: people in experiences"),
-        manifesto: config.manifesto,
-        // With the key of the device, under a prefix of their own: who trusts its segments trusts these proofs.
-        manifesto_keys: manifesto::Keys::signing(key.secret()),
-        simulated: simulated.clone(),
-        compass: config.compass.clone(),
-        model: model_of(config),
-        is_memory_only: arguments.memory_only,
-    };
+    let settings = protocol_settings(config, &key, simulated.clone(), arguments.memory_only);
     let clock: Arc<dyn Clock> = match simulated {
         Some(simulated) => simulated,
         None => Arc::new(SystemClock::new(&config.synchronised_file)),
@@ -154,25 +146,15 @@ fn serve(mut running: Running, arguments: &Arguments, logs: &Logs) -> Result<(),
     };
     let mut rebuild = Rebuild::default();
     let engine = Engine::open(parts, &mut |progress| rebuild.note(progress))
+        .map(StopOnDrop)
         .map_err(|error| in_data(DataFault::Store(error)))?;
     engine.embed_with(embedder);
     // sled makes its folder by the umask.
     let _ = std::fs::set_permissions(data.join("index"), std::fs::Permissions::from_mode(0o700));
     let keys = Keys::new(&config.prefix, &config.robot);
-    let access = match identities::open(config, &engine) {
-        Ok(access) => access,
-        Err(error) => {
-            engine.stop();
-            return Err(in_data(DataFault::Tokens(error)));
-        }
-    };
-    let audit = match audit_of(config, &engine) {
-        Ok(audit) => audit,
-        Err(error) => {
-            engine.stop();
-            return Err(ServeError::Audit(error));
-        }
-    };
+    let access =
+        identities::open(config, &engine).map_err(|error| in_data(DataFault::Tokens(error)))?;
+    let audit = audit_of(config, &engine).map_err(ServeError::Audit)?;
     #[cfg(feature = "http")]
     let requests = Requests::default();
     let sinks: Vec<Box<dyn Sink>> = vec![
@@ -183,13 +165,8 @@ fn serve(mut running: Running, arguments: &Arguments, logs: &Logs) -> Result<(),
     let router = Router::new(engine.clone(), sinks);
     let protocols = Protocols::configured(&engine, &config.robot, access.clone(), router, settings);
     let (network, readers) = (&identities::network(config, &access, &keys), config.readers);
-    let service = match Service::start(&engine, &protocols, &keys, network, readers) {
-        Ok(service) => service,
-        Err(error) => {
-            engine.stop();
-            return Err(ServeError::Service(error));
-        }
-    };
+    let service = Service::start(&engine, &protocols, &keys, network, readers)
+        .map_err(ServeError::Service)?;
     let (writing, reading) = (engine.clone(), service.reader_probe());
     let liveness = Liveness::new(vec![
         ("the thread that writes", Box::new(move |deadline| writing.probe_writer(deadline))),
@@ -204,7 +181,6 @@ fn serve(mut running: Running, arguments: &Arguments, logs: &Logs) -> Result<(),
         Ok(transports) => transports,
         Err(error) => {
             service.stop();
-            engine.stop();
             return Err(error);
         }
     };
@@ -238,6 +214,25 @@ fn serve(mut running: Running, arguments: &Arguments, logs: &Logs) -> Result<(),
     match broken.try_recv() {
         Ok(thread) => Err(ServeError::Broken { thread }),
         Err(_) => Ok(()),
+    }
+}
+
+fn protocol_settings(
+    config: &Config,
+    key: &DeviceKey,
+    simulated: Option<Arc<SimulatedClock>>,
+    is_memory_only: bool,
+) -> ProtocolSettings {
+    ProtocolSettings {
+        experience: config.experience.clone(),
+        experience_key: key.derived("omird: people in experiences"),
+        manifesto: config.manifesto,
+        // With the key of the device, under a prefix of their own: who trusts its segments trusts these proofs.
+        manifesto_keys: manifesto::Keys::signing(key.secret()),
+        simulated,
+        compass: config.compass.clone(),
+        model: model_of(config),
+        is_memory_only,
     }
 }
 

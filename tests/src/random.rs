@@ -58,9 +58,11 @@ impl Random {
 }
 
 /// The seeds to run: `default`, or the one in the environment variable `name`, to repeat a failure.
+///
+/// # Panics
+/// If the variable holds no seed: whoever sets it wants that one, and no others.
 pub fn seeds(name: &str, default: std::ops::Range<u64>) -> Vec<u64> {
-    match std::env::var(name).ok().and_then(|text| text.parse().ok()) {
-        Some(seed) => vec![seed],
-        None => default.collect(),
-    }
+    let Some(text) = std::env::var_os(name) else { return default.collect() };
+    let seed: Option<u64> = text.to_str().and_then(|text| text.parse().ok());
+    vec![seed.unwrap_or_else(|| panic!("{name}={}: expected a whole number", text.display()))]
 }

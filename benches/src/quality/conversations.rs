@@ -17,9 +17,6 @@ use serde_json::{Value, json};
 use super::rig::{Ranking, interval, store, wait_for_vectors};
 use crate::Result;
 
-/// The option that selects this measurement.
-pub const NAME: &str = "recall-conversations";
-
 /// Between turns of a session; their own times are not told.
 const TURN: i64 = 20_000_000;
 /// Between sessions.
@@ -28,8 +25,7 @@ const SESSION: i64 = 86_400_000_000;
 const BEGIN: i64 = 1_682_899_200_000_000;
 
 /// Measures how much of the evidence recall finds.
-#[derive(Debug, clap::Parser)]
-#[command(name = "omird-bench recall-conversations", version)]
+#[derive(Debug, clap::Args)]
 pub struct Options {
     /// `locomo10.json`
     #[arg(long)]

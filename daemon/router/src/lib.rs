@@ -23,6 +23,7 @@ mod model;
 mod parts;
 mod rate;
 mod refusal;
+mod schemas;
 mod tenant;
 #[doc(hidden)]
 pub mod testing;
@@ -53,6 +54,7 @@ pub use self::parts::Parts;
 pub use self::rate::RateUsage;
 use self::rate::Rates;
 pub use self::refusal::{Refusal, Remedy, Size, Unauthenticated};
+pub use self::schemas::embedded_schemas;
 pub use self::tenant::{DEFAULT_TENANT, store_key};
 pub use self::wording::{error_value, worded, worded_for};
 use omird_engine::{Engine, ImportPermit, NotAdmitted};

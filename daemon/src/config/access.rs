@@ -6,9 +6,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use omird_access::{AccessSettings, JwtKey, JwtSettings};
+use serde::Deserialize;
 
 use super::Invalid;
-use super::file::{AccessSection, JwtKeySection, JwtSection};
 use crate::protocols::Protocols;
 use crate::router::Scope;
 
@@ -16,6 +16,40 @@ use crate::router::Scope;
 const MOST_KEY: u64 = 64 << 10;
 /// Each of them may be tried for a JWT.
 const MOST_KEYS: usize = 16;
+
+/// `[access]`.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct AccessSection {
+    /// True if writes are refused.
+    pub read_only: Option<bool>,
+    /// True if every way in needs a token.
+    pub require: Option<bool>,
+    /// JWTs that are taken.
+    pub jwt: Option<JwtSection>,
+}
+
+/// `[access.jwt]`.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct JwtSection {
+    /// The keys, one of which must have signed a JWT.
+    pub keys: Vec<JwtKeySection>,
+    /// The name that the claim `aud` must have.
+    pub audience: Option<String>,
+}
+
+/// One of `access.jwt.keys`.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct JwtKeySection {
+    /// A public key of Ed25519.
+    pub eddsa: Option<String>,
+    /// A file with one.
+    pub eddsa_file: Option<PathBuf>,
+    /// A file with a secret of HS256.
+    pub hs256_file: Option<PathBuf>,
+}
 
 /// Checks the section, and reads the keys that it names. `graph` are the scopes of `[ros2]`.
 pub fn resolve(

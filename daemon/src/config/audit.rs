@@ -1,8 +1,24 @@
 //! `[audit]`: the file that audit lines are written to.
 
-use super::file::AuditSection;
-use super::{Invalid, within};
+use std::path::PathBuf;
+
+use serde::Deserialize;
+
+use super::{Invalid, quantity, within};
 use crate::audit::AuditSettings;
+
+/// `[audit]`.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct AuditSection {
+    /// The file.
+    pub file: Option<PathBuf>,
+    /// Bytes after which another file begins.
+    #[serde(deserialize_with = "quantity::bytes")]
+    pub max_bytes: Option<u64>,
+    /// Older files that are kept.
+    pub keep: Option<u32>,
+}
 
 /// Checks the section and fills in what it leaves out.
 pub fn resolve(written: AuditSection) -> Result<AuditSettings, Invalid> {

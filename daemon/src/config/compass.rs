@@ -1,18 +1,16 @@
 //! `[compass]`: stage memory of agents.
 
-use std::time::Duration;
-
 #[cfg(feature = "http")]
 use std::os::unix::fs::PermissionsExt as _;
 #[cfg(feature = "http")]
 use std::path::Path;
+use std::path::PathBuf;
+use std::time::Duration;
 
 use omird_embedding::{MAX_DIMS, is_model_name};
+use serde::Deserialize;
 
-#[cfg(feature = "http")]
-use super::file::CompassModelSection;
-use super::file::CompassSection;
-use super::{Invalid, within};
+use super::{Invalid, quantity, within};
 #[cfg(feature = "http")]
 use crate::models::{Address, ModelServer};
 use crate::protocols::compass::{CompassSettings, Counter, TokenCounter};
@@ -22,6 +20,95 @@ const REASONING: [&str; 2] = ["gpt-4.1", "gpt-5"];
 /// Bytes of a key.
 #[cfg(feature = "http")]
 const LONGEST_KEY: u64 = 4096;
+
+/// `[compass]`: the keys of the specification's section `[memory]`, and some of our own.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct CompassSection {
+    /// Time after which a working memory is not found any more.
+    #[serde(deserialize_with = "quantity::seconds")]
+    pub working_memory_ttl: Option<u64>,
+    /// Active episodic memories of a task.
+    pub episodic_memory_capacity: Option<usize>,
+    /// Active semantic memories of an agent.
+    pub semantic_memory_capacity: Option<usize>,
+    /// Tokens of a stage for one of its summary.
+    pub stage_compression_ratio_target: Option<f64>,
+    /// The same of a task.
+    pub task_compression_ratio_target: Option<f64>,
+    /// Share of the critical facts that a summary keeps.
+    pub compression_quality_threshold: Option<f64>,
+    /// Accepted, and decides nothing.
+    pub retrieval_precision_target: Option<f64>,
+    /// Accepted, and decides nothing.
+    pub vector_store: Option<String>,
+    /// Weight of critical memories.
+    pub criticality_boost_multiplier: Option<f64>,
+    /// Weight of the stage in a score.
+    pub stage_relevance_weight: Option<f64>,
+    /// Weight of errors in a score.
+    pub error_correction_weight: Option<f64>,
+    /// True if patterns are looked for after errors.
+    pub error_pattern_detection_enabled: Option<bool>,
+    /// Stages whose errors count as recent.
+    pub error_history_lookback_stages: Option<usize>,
+    /// Severity from which on an error is told of.
+    pub error_severity_threshold: Option<f64>,
+    /// True if stages are detected.
+    pub stage_detection_enabled: Option<bool>,
+    /// True if a store moves the task on.
+    pub stage_auto_transition: Option<bool>,
+    /// True if a stage that is completed is summarised.
+    pub stage_completion_auto_compress: Option<bool>,
+    /// The counter of tokens: `approx-1`, or a vocabulary that this build has.
+    pub token_counter: Option<String>,
+    /// `none`, or `openai`: the server of models makes vectors.
+    pub embedding_model: Option<String>,
+    /// The model that makes them.
+    pub embedding_model_name: Option<String>,
+    /// Numbers that a vector is asked to have.
+    pub embedding_dimensions: Option<usize>,
+    /// The model that summarises.
+    pub compression_model: Option<String>,
+    /// True if a model is asked where there is one.
+    pub test_time_scaling_enabled: Option<bool>,
+    /// Dollars for models in a month.
+    pub monthly_token_budget_usd: Option<f64>,
+    /// Share of them from which on there is an alert.
+    pub alert_threshold_pct: Option<f64>,
+    /// The server of models.
+    pub model: Option<CompassModelSection>,
+    /// True if `memory.run_memify` is a method.
+    pub memify: Option<bool>,
+    /// True if the pose of the robot goes with a memory.
+    pub pose: Option<bool>,
+}
+
+/// `[compass.model]`.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct CompassModelSection {
+    /// `http://127.0.0.1:11434/v1` or `unix:/run/model.sock`.
+    pub endpoint: Option<String>,
+    /// True if it may be on another machine.
+    pub remote: Option<bool>,
+    /// A file with the key of the server.
+    pub key_file: Option<PathBuf>,
+    /// A PEM file with the authorities of `https`.
+    pub ca_file: Option<PathBuf>,
+    /// Longest wait for an answer.
+    #[serde(deserialize_with = "quantity::seconds")]
+    pub timeout_s: Option<u64>,
+    /// Price of what is sent.
+    pub usd_per_million_in: Option<f64>,
+    /// Price of what comes back.
+    pub usd_per_million_out: Option<f64>,
+    /// Longest wait for the vector of a question.
+    #[serde(deserialize_with = "quantity::seconds")]
+    pub question_timeout_s: Option<u64>,
+    /// Price of what vectors are made of.
+    pub usd_per_million_embedded: Option<f64>,
+}
 
 /// Checks the section and fills in what it leaves out. `robot_frame` is the frame of the robot, where one is known.
 pub fn resolve(

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use omird_embedding::{Embedder, Hashed, ModelError, StaticModel};
 use omird_text::Language;
+use serde::Deserialize;
 
-use super::file::EmbeddingSection;
 use super::{Invalid, within};
 use crate::engine::Fusion;
 
@@ -48,6 +48,22 @@ impl Embedding {
             Self::Onnx { model } => Some(Arc::new(omird_embedding::OnnxModel::open(model)?)),
         })
     }
+}
+
+/// `[embedding]`.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct EmbeddingSection {
+    /// What makes vectors: `none`, `hashed`, `static` or `onnx`.
+    pub backend: Option<String>,
+    /// The folder of a model.
+    pub model: Option<PathBuf>,
+    /// The weight of words beside meaning.
+    pub words: Option<f64>,
+    /// The share that a neighbour in time has.
+    pub neighbours: Option<f64>,
+    /// The least cosine of a match by meaning.
+    pub min_cosine: Option<f64>,
 }
 
 /// Checks the section and fills in what it leaves out.

@@ -2,11 +2,33 @@
 
 use std::time::Duration;
 
-use super::file::ExperienceSection;
-use super::{Invalid, within};
+use serde::Deserialize;
+
+use super::{Invalid, quantity, within};
 use crate::protocols::experience::ExperienceSettings;
 
 const DAY: u64 = 86_400;
+
+/// `[experience]`.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ExperienceSection {
+    /// Days from the recording until an experience is no longer valid.
+    #[serde(deserialize_with = "quantity::days")]
+    pub retention_days: Option<u64>,
+    /// Half-life of an experience.
+    #[serde(deserialize_with = "quantity::hours")]
+    pub half_life_h: Option<f64>,
+    /// True if the pose of the robot goes with an experience.
+    pub pose: Option<bool>,
+    /// True if secrets are taken out of texts.
+    pub redact: Option<bool>,
+    /// True if ids of people are stored as they come.
+    pub store_identifiers: Option<bool>,
+    /// Memory for statistics.
+    #[serde(deserialize_with = "quantity::bytes")]
+    pub statistics_bytes: Option<u64>,
+}
 
 /// Checks the section and fills in what it leaves out. `robot_frame` is the frame of the robot, where one is known.
 pub fn resolve(

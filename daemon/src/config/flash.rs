@@ -1,8 +1,31 @@
 //! `[flash]`: the card, and what may be written to it.
 
-use super::file::FlashSection;
-use super::{Invalid, within};
+use serde::Deserialize;
+
+use super::{Invalid, quantity, within};
 use crate::engine::FlashSettings;
+
+/// `[flash]`.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct FlashSection {
+    /// Bytes the store may take on the disk.
+    #[serde(deserialize_with = "quantity::bytes")]
+    pub max_bytes: Option<u64>,
+    /// Bytes that may be written in a day before what can wait does.
+    #[serde(deserialize_with = "quantity::bytes")]
+    pub bytes_per_day: Option<u64>,
+    /// Size of the card.
+    #[serde(deserialize_with = "quantity::bytes")]
+    pub card_bytes: Option<u64>,
+    /// Erasures that each of its cells bears.
+    pub card_write_cycles: Option<u64>,
+    /// Bytes that it writes for each byte it is given.
+    pub card_write_factor: Option<u64>,
+    /// Bytes kept for a full disk.
+    #[serde(deserialize_with = "quantity::bytes")]
+    pub reserve_bytes: Option<u64>,
+}
 
 /// Checks it and fills in what it leaves out.
 pub fn resolve(asked: &FlashSection) -> Result<FlashSettings, Invalid> {

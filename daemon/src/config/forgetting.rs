@@ -4,10 +4,44 @@ use std::time::Duration;
 
 use omir_core::forgetting::HalfLife;
 use omir_core::tier::TierPolicy;
+use serde::Deserialize;
 
-use super::file::ForgettingSection;
-use super::{Invalid, seconds, within};
+use super::{Invalid, quantity, seconds, within};
 use crate::engine::Forgetting;
+
+/// `[forgetting]`.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ForgettingSection {
+    /// True if time moves anything at all.
+    pub enabled: Option<bool>,
+    /// The store is swept this often at most.
+    #[serde(deserialize_with = "quantity::seconds")]
+    pub sweep_interval_s: Option<u64>,
+    /// Age at which a record leaves `working`.
+    #[serde(deserialize_with = "quantity::hours")]
+    pub session_after_h: Option<f64>,
+    /// Age at which a strong record leaves `session`.
+    #[serde(deserialize_with = "quantity::hours")]
+    pub longterm_after_h: Option<f64>,
+    /// Retrievability below which a record drifts to `archive`.
+    pub archive_below: Option<f64>,
+    /// True if near-duplicates are merged.
+    pub merge: Option<bool>,
+    /// Time in which they gather before that.
+    #[serde(deserialize_with = "quantity::hours")]
+    pub merge_after_h: Option<f64>,
+    /// Largest distance between them.
+    pub merge_radius_m: Option<f64>,
+    /// Least similarity of their words.
+    pub merge_similarity: Option<f64>,
+    /// Time for which a memory is kept that is no longer valid.
+    #[serde(deserialize_with = "quantity::seconds")]
+    pub expire_after_s: Option<u64>,
+    /// Half-life of relationships.
+    #[serde(deserialize_with = "quantity::hours")]
+    pub relationship_half_life_h: Option<f64>,
+}
 
 /// Checks it and fills in what it leaves out.
 pub fn resolve(asked: &ForgettingSection) -> Result<Forgetting, Invalid> {

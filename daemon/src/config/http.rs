@@ -1,10 +1,42 @@
 //! `[http]`: the port, its TLS, and who may use it from a page in a browser.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::PathBuf;
 
-use super::file::{HttpSection, TlsSection};
+use serde::Deserialize;
+
 use super::{Invalid, within};
 use crate::http::{Listen, Settings, TlsFiles};
+
+/// `[http]`.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct HttpSection {
+    /// The address, or `off`.
+    pub listen: Option<String>,
+    /// The files of TLS.
+    pub tls: Option<TlsSection>,
+    /// Names that a request may have as its `Host`.
+    pub hosts: Vec<String>,
+    /// Origins of pages that may use the port.
+    pub origins: Vec<String>,
+    /// Most connections at a time.
+    pub max_connections: Option<usize>,
+    /// Most streams of events at a time.
+    pub max_events: Option<usize>,
+}
+
+/// `http.tls`.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct TlsSection {
+    /// The certificate, in PEM.
+    pub certificate: Option<PathBuf>,
+    /// Its key.
+    pub key: Option<PathBuf>,
+    /// The authorities of clients.
+    pub client_ca: Option<PathBuf>,
+}
 
 /// Checks the section and fills in what it leaves out.
 pub fn resolve(written: &HttpSection) -> Result<Settings, Invalid> {
@@ -45,7 +77,7 @@ fn checked_address(text: &str) -> Result<SocketAddr, Invalid> {
 }
 
 fn tls(written: &TlsSection) -> Result<TlsFiles, Invalid> {
-    let need = |key: &str, file: &Option<std::path::PathBuf>| match file {
+    let need = |key: &str, file: &Option<PathBuf>| match file {
         Some(file) if file.is_absolute() => Ok(file.clone()),
         Some(file) => {
             let message = format!("{:?} is no absolute path", file.display().to_string());

@@ -1,12 +1,75 @@
-//! Bounds of one request in `[limits]`. The keys that bound queues (`queue_requests`,
-//! `queue_bytes`, `readers`) are read in [`super::resolve`].
+//! `[limits]`: bounds on one request, and on what may wait.
 
-use super::file::LimitsSection;
-use super::{Invalid, within};
-use crate::engine::{DEEPEST, RequestLimits};
+use serde::Deserialize;
 
-/// Checks the bounds on one request and fills in what is left out.
-pub fn resolve(asked: &LimitsSection) -> Result<RequestLimits, Invalid> {
+use super::{Invalid, quantity, within};
+use crate::engine::{DEEPEST, RequestLimits, Settings};
+
+/// Default of `readers`.
+const DEFAULT_READERS: usize = 2;
+
+/// `[limits]`.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct LimitsSection {
+    /// Bytes of a payload.
+    #[serde(deserialize_with = "quantity::usize_bytes")]
+    pub max_payload_bytes: Option<usize>,
+    /// Nesting of a payload.
+    pub max_depth: Option<usize>,
+    /// Values in a payload.
+    pub max_values: Option<usize>,
+    /// Resources in a request.
+    pub max_resources: Option<usize>,
+    /// Bytes of a stored resource.
+    #[serde(deserialize_with = "quantity::usize_bytes")]
+    pub max_resource_bytes: Option<usize>,
+    /// Bytes of a payload that is merged.
+    #[serde(deserialize_with = "quantity::usize_bytes")]
+    pub max_import_bytes: Option<usize>,
+    /// Requests that may wait.
+    pub queue_requests: Option<usize>,
+    /// Bytes that may wait.
+    #[serde(deserialize_with = "quantity::usize_bytes")]
+    pub queue_bytes: Option<usize>,
+    /// Threads that read for queries.
+    pub readers: Option<usize>,
+}
+
+/// What the section comes to.
+pub struct Limits {
+    /// Bounds on one request.
+    pub requests: RequestLimits,
+    /// Requests that may wait for the writer.
+    pub queue_requests: usize,
+    /// Bytes that may wait for the writer.
+    pub queue_bytes: usize,
+    /// Threads that read for queries.
+    pub readers: usize,
+}
+
+/// Checks the section and fills in what it leaves out.
+pub fn resolve(asked: &LimitsSection) -> Result<Limits, Invalid> {
+    let defaults = Settings::default();
+    Ok(Limits {
+        requests: of_requests(asked)?,
+        queue_requests: within(
+            "limits.queue_requests",
+            asked.queue_requests,
+            defaults.queue_requests,
+            1..=1_000_000,
+        )?,
+        queue_bytes: within(
+            "limits.queue_bytes",
+            asked.queue_bytes,
+            defaults.queue_bytes,
+            1 << 16..=1 << 30,
+        )?,
+        readers: within("limits.readers", asked.readers, DEFAULT_READERS, 1..=64)?,
+    })
+}
+
+fn of_requests(asked: &LimitsSection) -> Result<RequestLimits, Invalid> {
     let limits = RequestLimits::default();
     Ok(RequestLimits {
         max_payload_bytes: within(

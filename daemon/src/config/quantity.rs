@@ -93,41 +93,39 @@ impl Unit for Bytes {
     }
 }
 
-impl Unit for Seconds {
-    type Number = u64;
-    const EXPECTED: &'static str =
-        "a time such as \"90min\" or \"3d\", or a whole number of seconds";
-    fn of_text(text: &str) -> Result<u64, NotAQuantity> {
-        whole(text, Duration::from_secs(1), "whole seconds")
-    }
-    fn of_whole(number: u64) -> u64 {
-        number
-    }
-    fn of_float(_: f64) -> Option<u64> {
-        None
-    }
+/// A unit of time that a key counts in whole numbers.
+trait WholeTime {
+    const LENGTH: Duration;
+    /// Its name in complaints.
+    const NAME: &'static str;
+    /// The forms of a value.
+    const FORMS: &'static str;
 }
 
-impl Unit for Millis {
-    type Number = u64;
-    const EXPECTED: &'static str =
+impl WholeTime for Seconds {
+    const LENGTH: Duration = Duration::from_secs(1);
+    const NAME: &'static str = "whole seconds";
+    const FORMS: &'static str = "a time such as \"90min\" or \"3d\", or a whole number of seconds";
+}
+
+impl WholeTime for Millis {
+    const LENGTH: Duration = Duration::from_millis(1);
+    const NAME: &'static str = "whole milliseconds";
+    const FORMS: &'static str =
         "a time such as \"500ms\" or \"2s\", or a whole number of milliseconds";
-    fn of_text(text: &str) -> Result<u64, NotAQuantity> {
-        whole(text, Duration::from_millis(1), "whole milliseconds")
-    }
-    fn of_whole(number: u64) -> u64 {
-        number
-    }
-    fn of_float(_: f64) -> Option<u64> {
-        None
-    }
 }
 
-impl Unit for Days {
+impl WholeTime for Days {
+    const LENGTH: Duration = Duration::from_secs(86_400);
+    const NAME: &'static str = "whole days";
+    const FORMS: &'static str = "a time such as \"30d\", or a whole number of days";
+}
+
+impl<T: WholeTime> Unit for T {
     type Number = u64;
-    const EXPECTED: &'static str = "a time such as \"30d\", or a whole number of days";
+    const EXPECTED: &'static str = T::FORMS;
     fn of_text(text: &str) -> Result<u64, NotAQuantity> {
-        whole(text, Duration::from_secs(86_400), "whole days")
+        whole(text, T::LENGTH, T::NAME)
     }
     fn of_whole(number: u64) -> u64 {
         number

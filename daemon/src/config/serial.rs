@@ -1,8 +1,9 @@
 //! `[[serial]]`: the ports to be served.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use super::file::SerialSection;
+use serde::Deserialize;
+
 use super::{Invalid, within};
 use crate::router::AccessPolicy;
 use crate::serial::{Port, Share};
@@ -11,6 +12,22 @@ use crate::serial::{Port, Share};
 const DEFAULT_BAUD: u32 = 115_200;
 /// A shorter token is guessed.
 const LEAST_TOKEN: usize = 8;
+
+/// `[[serial]]`.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SerialSection {
+    /// The device, by a name that stays.
+    pub port: Option<PathBuf>,
+    /// Bits a second.
+    pub baud: Option<u32>,
+    /// `read` or `write`.
+    pub access: Option<String>,
+    /// The token that unlocks a port for writing.
+    pub token: Option<String>,
+    /// Share of a core.
+    pub cpu_share: Option<f64>,
+}
 
 /// Checks the ports and fills in what they leave out.
 pub fn resolve(written: &[SerialSection]) -> Result<Vec<Port>, Invalid> {

@@ -8,7 +8,7 @@ use omir_core::event::EventKind;
 use omir_core::value::Value;
 
 use super::OpenError;
-use crate::graph::{Clock, Node, Qos};
+use crate::graph::{Clock, Node, Publisher, Qos};
 use crate::records::Records;
 
 /// Events that may wait to be published.
@@ -34,18 +34,7 @@ pub struct Notice {
 pub struct Announcer {
     queue: SyncSender<Notice>,
     dropped: Arc<AtomicU64>,
-    is_heard: Arc<dyn HasListeners>,
-}
-
-/// True if anybody listens.
-trait HasListeners: std::fmt::Debug + Send + Sync {
-    fn is_heard(&self) -> bool;
-}
-
-impl HasListeners for crate::graph::Publisher {
-    fn is_heard(&self) -> bool {
-        Self::is_heard(self)
-    }
+    publisher: Arc<Publisher>,
 }
 
 impl Announcer {
@@ -72,13 +61,13 @@ impl Announcer {
                 }
             })
             .map_err(OpenError::Thread)?;
-        Ok(Self { queue, dropped: Arc::default(), is_heard: publisher })
+        Ok(Self { queue, dropped: Arc::default(), publisher })
     }
 
     /// Announces something, if anybody listens. Never waits: what there is no room for is counted.
     /// `notice` is only made when it is needed.
     pub fn announce(&self, notice: impl FnOnce() -> Option<Notice>) {
-        if !self.is_heard.is_heard() {
+        if !self.publisher.is_heard() {
             return;
         }
         let Some(notice) = notice() else { return };

@@ -11,7 +11,7 @@ use super::field::{near, read, set, write};
 use super::tables::{TABLES, Table};
 use super::{Records, Refused, overlay, pose};
 use crate::interface::MessageType;
-use crate::message::{Message, Value};
+use crate::message::Message;
 
 impl Records {
     /// The message for a resource; `None` if its `resourceType` is none of the four. It need not be valid.
@@ -43,18 +43,6 @@ impl Records {
             set(&mut any, field, vec![message].into());
         }
         any
-    }
-
-    /// The resource in an `omir_msgs/msg/Resource`; `None` if it is empty.
-    pub fn from_any(&self, any: &Message) -> Result<Option<Json>, Refused> {
-        let mut found = any.values().iter().filter_map(Value::as_list).flatten();
-        match (found.next().and_then(Value::as_message), found.next()) {
-            (Some(message), None) => self.from_message(message).map(Some),
-            (None, _) => Ok(None),
-            (Some(_), Some(_)) => {
-                Err(Refused::new("", "one resource of one type, and here are more"))
-            }
-        }
     }
 }
 

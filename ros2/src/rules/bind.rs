@@ -10,12 +10,12 @@ use sha2::{Digest, Sha256};
 
 use super::builtin;
 use super::config::{
-    Amount, Condition, Localised, Merging, PoseFrom, ResourceKind, SeverityField, SeverityRule,
-    Spec, StampFrom, TopicRule, ValueSource, WithoutTransform,
+    Amount, Condition, Keep, Localised, Merging, PoseFrom, ResourceKind, SeverityField,
+    SeverityRule, Spec, StampFrom, TopicRule, ValueSource, WithoutTransform,
 };
 use super::extract::{has_geo, has_pose};
-use super::keep::{Merge, Policy};
 use super::levels::Level;
+use super::policy::{Merge, Policy};
 use super::template::{FieldRef, Scene, Template, Types};
 use super::things::Key;
 use super::written::{Complaints, ConfigError};
@@ -84,153 +84,23 @@ impl Bound {
     /// What does not fit, under the keys of the rule.
     pub fn new(rule: &TopicRule, ty: &Arc<MessageType>) -> Result<Self, ConfigError> {
         let complaints = Complaints::default();
-        let key = |name: &str| format!("{}.{name}", rule.key);
-        let spec = rule.spec.clone().or(builtin::spec_of(&ty.name));
-        let element = match &spec.each {
-            None => ty.clone(),
-            Some(each) => match each.path().check(ty) {
-                Ok(FieldType { element: Element::Message(element), shape: Shape::Single }) => {
-                    element
-                }
-                Ok(other) => {
-                    complaints.add(
-                        key("each"),
-                        format_args!("{} is no message but {other}", each.path()),
-                    );
-                    ty.clone()
-                }
-                Err(error) => {
-                    complaints.add(key("each"), error);
-                    ty.clone()
-                }
-            },
-        };
+        let mut spec = rule.spec.clone().or(builtin::spec_of(&ty.name));
+        let element = element_of(&rule.key, spec.each.as_ref(), ty, &complaints);
         let types = Types { whole: ty, element: &element };
-        let check = |name: &str, field: &FieldRef| {
-            if let Err(error) = field.check(types) {
-                complaints.add(key(name), error);
-            }
-        };
-        let check_text = |name: &str, template: &Option<Template>| {
-            if let Some(Err(error)) = template.as_ref().map(|template| template.check(types)) {
-                complaints.add(key(name), error);
-            }
-        };
+        let check = Check { rule: &rule.key, types, complaints: &complaints };
         let make = spec.make.unwrap_or(ResourceKind::Record);
-        let has_keep = spec.keep.is_some();
-        let keep = spec.keep.unwrap_or_default();
-        check_text("by", &spec.by);
-        check_text("text", &spec.text);
-        check_text("entity", &spec.entity);
-        check_text("frame", &spec.frame);
-        for (name, amount) in [
-            ("importance", &spec.importance),
-            ("confidence", &spec.confidence),
-            ("half_life_h", &spec.half_life_h),
-        ] {
-            match amount {
-                Some(Amount::Field(field)) => check(name, field),
-                Some(Amount::ByLevel(_)) if Level::field_of(&element.name).is_none() => {
-                    complaints.add(key(name), format_args!("a {} has no level", element.name));
-                }
-                _ => {}
-            }
-        }
-        for condition in &keep.only {
-            check("keep.only", &condition.field);
-        }
-        for field in &keep.on_change {
-            check("keep.on_change", field);
-        }
-        for (field, threshold) in &keep.thresholds {
-            check(if threshold.is_above { "keep.above" } else { "keep.below" }, field);
-        }
-        let worsens = match keep.worsens {
-            Some(SeverityRule::By(worse)) => {
-                check("keep.worsens", &worse.field);
-                Some(worse)
-            }
-            Some(SeverityRule::Never) => None,
-            // A message that says how bad it is says when it got worse, whatever else the rule keeps.
-            None => Level::field_of(&element.name).and_then(|field| {
-                Some(SeverityField { field: field.parse().ok()?, is_lower: false })
-            }),
-        };
-        if keep.levels.is_some() && Level::field_of(&element.name).is_none() {
-            complaints.add(key("keep.levels"), format_args!("a {} has no level", element.name));
-        }
-        check_message(types, &spec.geo, has_geo, |error| {
-            complaints.add(key("geo"), format_args!("{error} with latitude and longitude"));
-        });
-        if let Some(StampFrom::Field(field)) = &spec.stamp {
-            let is_time = |ty: &MessageType| {
-                (ty.name.package(), ty.name.name()) == ("builtin_interfaces", "Time")
-            };
-            let whence = Some(ValueSource::Field(field.clone()));
-            check_message(types, &whence, is_time, |error| {
-                complaints
-                    .add(key("stamp"), format_args!("{error} of builtin_interfaces/msg/Time"));
-            });
-        }
-        let place = match &spec.pose {
-            None if spec.geo.is_some() => PlaceFrom::FrameOfMessage,
-            None | Some(PoseFrom::Robot) => PlaceFrom::Robot,
-            Some(PoseFrom::Nowhere) => PlaceFrom::Nowhere,
-            Some(PoseFrom::Message(whence)) => {
-                let posed = check_message(types, &Some(whence.clone()), has_pose, |error| {
-                    complaints.add(key("pose"), format_args!("{error} with a pose or a point"));
-                });
-                let has_header = |ty: &MessageType| ty.field("header").is_some();
-                let headers = [posed.as_deref(), Some(&**ty), Some(&*element)];
-                if posed.is_some()
-                    && spec.frame.is_none()
-                    && !headers.into_iter().flatten().any(has_header)
-                {
-                    complaints.add(
-                        key("frame"),
-                        format_args!("is missing: {} has no header to name the frame", ty.name),
-                    );
-                }
-                PlaceFrom::Stated(whence.clone())
-            }
-        };
-        if spec.text.is_none() {
-            complaints.add(
-                key("text"),
-                format_args!(
-                    "is missing: it says what a {} means, with fields in braces; there are {}",
-                    element.name,
-                    names(&element)
-                ),
-            );
-        }
-        if make == ResourceKind::Entity && spec.entity.is_none() {
-            complaints.add(key("entity"), "is missing: it names the entity that is made");
-        }
-        let assumed = keep.assume_zero.then(|| {
-            let (whole, element) = (Message::new(ty), Message::new(&element));
-            let scene = Scene { whole: &whole, element: &element, topic: "", node: None };
-            watched(&keep.on_change, &scene)
-        });
-        let merge = match spec.merge {
-            Some(Merging::When(merge)) => Some(merge),
-            None if make == ResourceKind::Entity && !has_keep => Some(ENTITY),
-            None | Some(Merging::Never) => None,
-        };
-        let policy = Policy {
-            on_change: !keep.on_change.is_empty(),
-            beyond_m: keep.beyond_m,
-            beyond_rad: keep.beyond_deg.map(f64::to_radians),
-            thresholds: keep.thresholds.iter().map(|(_, threshold)| *threshold).collect(),
-            at_most_every: keep.at_most_every,
-            at_most_per_hour: keep.at_most_per_hour,
-            merge,
-        };
-        let policy = if policy.is_limited() {
-            policy
-        } else {
-            Policy { at_most_every: Some(UNLIMITED), ..policy }
-        };
+        let merge = merge_of(&spec, make);
+        let keep = spec.keep.take().unwrap_or_default();
+        check.texts(&spec);
+        check.amounts(&spec);
+        check.watched_fields(&keep);
+        let worsens = check.worsens_of(&keep);
+        check.levels(&keep);
+        check.geo_and_stamp(&spec);
+        let place = check.place_of(&spec);
+        check.required(&spec, make);
+        let assumed = keep.assume_zero.then(|| assumed_of(&keep.on_change, types));
+        let policy = policy_of(&keep, merge);
         let Spec { text, entity, by, .. } = spec;
         complaints.or(()).map(|()| Self {
             make,
@@ -269,6 +139,206 @@ impl Bound {
         let by_transform = !self.in_own_frame && self.geo.is_none();
         (moves && by_transform) || self.policy.merge.is_some_and(|merge| merge.within_m.is_some())
     }
+}
+
+/// Checks the words of a rule against the types they are for, and notes what does not fit.
+struct Check<'a> {
+    /// The key of the rule.
+    rule: &'a str,
+    types: Types<'a>,
+    complaints: &'a Complaints,
+}
+
+impl Check<'_> {
+    fn complain(&self, name: &str, message: impl fmt::Display) {
+        self.complaints.add(format!("{}.{name}", self.rule), message);
+    }
+
+    fn field(&self, name: &str, field: &FieldRef) {
+        if let Err(error) = field.check(self.types) {
+            self.complain(name, error);
+        }
+    }
+
+    /// Returns true if an element says how bad it is by a level.
+    fn has_level(&self) -> bool {
+        Level::field_of(&self.types.element.name).is_some()
+    }
+
+    fn texts(&self, spec: &Spec) {
+        for (name, template) in [
+            ("by", &spec.by),
+            ("text", &spec.text),
+            ("entity", &spec.entity),
+            ("frame", &spec.frame),
+        ] {
+            if let Some(Err(error)) = template.as_ref().map(|template| template.check(self.types)) {
+                self.complain(name, error);
+            }
+        }
+    }
+
+    fn amounts(&self, spec: &Spec) {
+        for (name, amount) in [
+            ("importance", &spec.importance),
+            ("confidence", &spec.confidence),
+            ("half_life_h", &spec.half_life_h),
+        ] {
+            match amount {
+                Some(Amount::Field(field)) => self.field(name, field),
+                Some(Amount::ByLevel(_)) if !self.has_level() => {
+                    let element = &self.types.element.name;
+                    self.complain(name, format_args!("a {element} has no level"));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn watched_fields(&self, keep: &Keep) {
+        for condition in &keep.only {
+            self.field("keep.only", &condition.field);
+        }
+        for field in &keep.on_change {
+            self.field("keep.on_change", field);
+        }
+        for (field, threshold) in &keep.thresholds {
+            self.field(if threshold.is_above { "keep.above" } else { "keep.below" }, field);
+        }
+    }
+
+    /// Returns the field that says how bad something is.
+    fn worsens_of(&self, keep: &Keep) -> Option<SeverityField> {
+        match &keep.worsens {
+            Some(SeverityRule::By(worse)) => {
+                self.field("keep.worsens", &worse.field);
+                Some(worse.clone())
+            }
+            Some(SeverityRule::Never) => None,
+            // A message that says how bad it is says when it got worse, whatever else the rule keeps.
+            None => {
+                let field = Level::field_of(&self.types.element.name)?;
+                Some(SeverityField { field: field.parse().ok()?, is_lower: false })
+            }
+        }
+    }
+
+    fn levels(&self, keep: &Keep) {
+        if keep.levels.is_some() && !self.has_level() {
+            let element = &self.types.element.name;
+            self.complain("keep.levels", format_args!("a {element} has no level"));
+        }
+    }
+
+    fn geo_and_stamp(&self, spec: &Spec) {
+        check_message(self.types, &spec.geo, has_geo, |error| {
+            self.complain("geo", format_args!("{error} with latitude and longitude"));
+        });
+        if let Some(StampFrom::Field(field)) = &spec.stamp {
+            let is_time = |ty: &MessageType| {
+                (ty.name.package(), ty.name.name()) == ("builtin_interfaces", "Time")
+            };
+            let whence = Some(ValueSource::Field(field.clone()));
+            check_message(self.types, &whence, is_time, |error| {
+                self.complain("stamp", format_args!("{error} of builtin_interfaces/msg/Time"));
+            });
+        }
+    }
+
+    /// Returns where a memory's place comes from.
+    fn place_of(&self, spec: &Spec) -> PlaceFrom {
+        let whence = match &spec.pose {
+            None if spec.geo.is_some() => return PlaceFrom::FrameOfMessage,
+            None | Some(PoseFrom::Robot) => return PlaceFrom::Robot,
+            Some(PoseFrom::Nowhere) => return PlaceFrom::Nowhere,
+            Some(PoseFrom::Message(whence)) => whence,
+        };
+        let Types { whole, element } = self.types;
+        let posed = check_message(self.types, &Some(whence.clone()), has_pose, |error| {
+            self.complain("pose", format_args!("{error} with a pose or a point"));
+        });
+        let has_header = |ty: &MessageType| ty.field("header").is_some();
+        let headers = [posed.as_deref(), Some(&**whole), Some(&**element)];
+        if posed.is_some() && spec.frame.is_none() && !headers.into_iter().flatten().any(has_header)
+        {
+            self.complain(
+                "frame",
+                format_args!("is missing: {} has no header to name the frame", whole.name),
+            );
+        }
+        PlaceFrom::Stated(whence.clone())
+    }
+
+    /// Checks that nothing is left out that a memory needs.
+    fn required(&self, spec: &Spec, make: ResourceKind) {
+        if spec.text.is_none() {
+            let element = self.types.element;
+            self.complain(
+                "text",
+                format_args!(
+                    "is missing: it says what a {} means, with fields in braces; there are {}",
+                    element.name,
+                    names(element)
+                ),
+            );
+        }
+        if make == ResourceKind::Entity && spec.entity.is_none() {
+            self.complain("entity", "is missing: it names the entity that is made");
+        }
+    }
+}
+
+/// The type of the elements that a rule looks at: that of the message, unless the rule names a list.
+fn element_of(
+    rule: &str,
+    each: Option<&FieldRef>,
+    ty: &Arc<MessageType>,
+    complaints: &Complaints,
+) -> Arc<MessageType> {
+    let Some(each) = each else { return ty.clone() };
+    let key = format!("{rule}.each");
+    match each.path().check(ty) {
+        Ok(FieldType { element: Element::Message(element), shape: Shape::Single }) => {
+            return element;
+        }
+        Ok(other) => {
+            complaints.add(key, format_args!("{} is no message but {other}", each.path()));
+        }
+        Err(error) => complaints.add(key, error),
+    }
+    ty.clone()
+}
+
+/// The rule by which a sighting is of a known thing.
+fn merge_of(spec: &Spec, make: ResourceKind) -> Option<Merge> {
+    match &spec.merge {
+        Some(Merging::When(merge)) => Some(*merge),
+        None if make == ResourceKind::Entity && spec.keep.is_none() => Some(ENTITY),
+        None | Some(Merging::Never) => None,
+    }
+}
+
+fn policy_of(keep: &Keep, merge: Option<Merge>) -> Policy {
+    let policy = Policy {
+        on_change: !keep.on_change.is_empty(),
+        beyond_m: keep.beyond_m,
+        beyond_rad: keep.beyond_deg.map(f64::to_radians),
+        thresholds: keep.thresholds.iter().map(|(_, threshold)| *threshold).collect(),
+        at_most_every: keep.at_most_every,
+        at_most_per_hour: keep.at_most_per_hour,
+        merge,
+    };
+    match policy.is_limited() {
+        true => policy,
+        false => Policy { at_most_every: Some(UNLIMITED), ..policy },
+    }
+}
+
+/// A digest of what the watched fields of a message hold in which all is zero.
+fn assumed_of(watched_fields: &[FieldRef], types: Types<'_>) -> Key {
+    let (whole, element) = (Message::new(types.whole), Message::new(types.element));
+    let scene = Scene { whole: &whole, element: &element, topic: "", node: None };
+    watched(watched_fields, &scene)
 }
 
 /// The type of the message that `whence` leads to, if it is one that `fits`.

@@ -23,7 +23,7 @@ use super::pattern::Pattern;
 use super::written::{Complaints, ConfigError, Table, Unit, one_of};
 use crate::interface::TypeName;
 
-pub use self::keeping::{Condition, Merging, SeverityField, SeverityRule};
+pub use self::keeping::{Condition, Keep, Merging, SeverityField, SeverityRule};
 pub use self::localised::{CovarianceBound, FreshnessBound, Localised, UnlocalisedPolicy};
 pub use self::spec::{
     Amount, PoseFrom, ResourceKind, Spec, StampFrom, ValueSource, WithoutTransform,

@@ -14,7 +14,7 @@ use omir_core::spatial::{SPATIAL_POSE_URL, SpatialPose};
 use omir_core::value::Value;
 
 use super::decision::{KeptResource, UnreportedSightings};
-use super::keep::is_a_clock_wrong;
+use super::sighting::is_a_clock_wrong;
 use crate::place::moved;
 use crate::stamp::Stamp;
 use crate::tf::Transform;

@@ -13,9 +13,10 @@ use super::config::{
 };
 use super::decision::{Decision, KeptResource, Reason};
 use super::extract::{StatedPose, child_frame_of, frame_of, geo_of, own_stamp, pose_of};
-use super::keep::{Memo, Sighting, SightingTracker, Verdict};
 use super::placing::{Placement, Setup, ground_spot, origin_of};
 use super::resource::{ResourceInputs, entity_id, level_of, origin};
+use super::sighting::{Memo, Sighting, Verdict};
+use super::sighting_tracker::SightingTracker;
 use super::template::{FieldRef, Scene, Template, stamp_of};
 use super::things::Key;
 use crate::message::{Message, Value};

@@ -7,7 +7,7 @@ use omir_core::spatial::SpatialPose;
 
 use super::config::UnlocalisedPolicy;
 use super::extract::StatedPose;
-use super::keep::FramePosition;
+use super::frame_position::FramePosition;
 use super::localised::Localisation;
 use super::pattern::Pattern;
 use crate::place::{Observed, Placed, place};

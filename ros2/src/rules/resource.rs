@@ -20,9 +20,10 @@ use sha2::{Digest, Sha256};
 
 use super::bind::Bound;
 use super::config::{Amount, ResourceKind};
-use super::keep::{Memo, Thing};
 use super::levels::Level;
 use super::placing::Placement;
+use super::sighting::Memo;
+use super::sighting_tracker::Thing;
 use super::template::Scene;
 use crate::stamp::Stamp;
 

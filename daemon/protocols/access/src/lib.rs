@@ -6,12 +6,10 @@
 
 mod methods;
 
-use omir_core::decode::Limits;
-use omir_core::json;
 use omir_core::value::{Map, Value};
 use omird_access::{Access, Grant, InvalidGrant, Record, TokenError, expiry, is_name};
 use omird_engine::{Code, Error};
-use omird_router::{Admitted, Caller};
+use omird_router::{Admitted, Caller, embedded_schemas};
 
 pub use self::methods::{ACCESS, ADD, LIST, REVOKE};
 
@@ -77,11 +75,7 @@ fn touch(admitted: &mut Admitted, name: &str) {
 
 /// Returns the JSON Schemas (2020-12) of the answers, by name.
 pub fn schemas() -> Map {
-    let answers = include_str!("../schemas/answers.json");
-    match json::from_slice(answers.as_bytes(), &Limits::default()) {
-        Ok(Value::Object(schemas)) => schemas,
-        _ => Map::new(),
-    }
+    embedded_schemas(include_str!("../schemas/answers.json"))
 }
 
 /// Reads what a token is to grant.

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use omir_core::json;
 use omird_access::{AccessSettings, Clock};
 use omird_router::testing::{Facts, somebody};
 use omird_router::{Incoming, Method, Router, Scope, Scopes};

@@ -7,7 +7,8 @@ use crate::failure::Failure;
 use crate::log::object;
 use crate::meaning;
 use crate::model::Model;
-use crate::operation_context::{Contents, value};
+use crate::operation_context::value;
+use crate::store::StoreView;
 use crate::types::{Agent, Conflict};
 use crate::words::{Operation, Strategy};
 
@@ -29,7 +30,7 @@ pub(crate) fn level(persists: bool) -> u32 {
 }
 
 /// Returns `field_capabilities`.
-pub(crate) fn capabilities(contents: &dyn Contents) -> Value {
+pub(crate) fn capabilities(contents: &StoreView<'_>) -> Value {
     let persists = contents.persists();
     object([
         ("conformance_level", level(persists).into()),

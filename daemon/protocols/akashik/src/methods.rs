@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use omir_core::decode::Limits;
-use omir_core::json;
-use omir_core::value::{Map, Value};
-use omird_router::{About, Effect, Field, Method, Payload, Protocol, Rate, Scope, Shape};
+use omir_core::value::Map;
+use omird_router::{
+    About, Effect, Field, Method, Payload, Protocol, Rate, Scope, Shape, embedded_schemas,
+};
 
 use crate::words::Operation;
 
@@ -156,11 +156,8 @@ pub(crate) static UNKNOWN: Method = row("?", Effect::Reads, About::NOTHING);
 
 /// Returns the JSON Schemas of messages and answers, which refer to each other at this place.
 pub(crate) fn schemas(at: &str) -> Map {
-    let schemas = include_str!("../schemas/messages.json").replace("#/components/schemas/", at);
-    match json::from_slice(schemas.as_bytes(), &Limits::default()) {
-        Ok(Value::Object(schemas)) => schemas,
-        _ => Map::new(),
-    }
+    let text = include_str!("../schemas/messages.json");
+    embedded_schemas(&text.replace("#/components/schemas/", at))
 }
 
 /// Returns the statuses, and the schema of each.

@@ -1,4 +1,5 @@
 //! The vectors of units, a list for each session: which units are near to a new one is found by a look at these lists alone.
+//! And what a search of the store by words finds near to them.
 
 use std::cmp::Ordering;
 
@@ -9,6 +10,22 @@ use crate::types::Unit;
 
 /// Rows that are compared at once.
 const BLOCK: usize = 256;
+
+/// The agreement of a unit with some words.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Agreement {
+    /// Words in common, weighed, in [0, 1].
+    pub(crate) words: f64,
+    /// The cosine of the vectors of the store's model; `None` if it has no model, or none of this unit that is near.
+    pub(crate) cosine: Option<f64>,
+}
+
+/// A memory of the robot, found for an agent.
+#[derive(Debug, Clone)]
+pub(crate) struct RobotMemory {
+    pub(crate) unit: Unit,
+    pub(crate) score: f64,
+}
 
 /// What a unit is compared by.
 pub(crate) struct Meaning {

@@ -1,19 +1,17 @@
 //! One operation being decided: what it sees, and what it changes.
 
-use std::time::Duration;
-
 use omir_core::value::Value;
 use serde::Serialize;
 
-use crate::claims::KnownClaims;
 use crate::envelope::Envelope;
 use crate::failure::{
     AGENT_NOT_REGISTERED, Failure, INSUFFICIENT_AUTHORITY, SESSION_NOT_FOUND, UNIT_NOT_FOUND,
 };
-use crate::log::{Delta, Entry};
+use crate::log::Delta;
 use crate::machines::{UNITS, UnitCause, next};
 use crate::model::{IndexedUnit, Model};
 use crate::rights::{self, Act, Viewer};
+use crate::store::StoreView;
 use crate::types::{Agent, Unit};
 use crate::words::SessionState;
 
@@ -47,66 +45,10 @@ impl CallerRights {
     }
 }
 
-/// A memory of the robot, found for an agent.
-#[derive(Debug, Clone)]
-pub(crate) struct RobotMemory {
-    pub(crate) unit: Unit,
-    pub(crate) score: f64,
-}
-
-/// What is read from the store.
-pub(crate) trait Contents {
-    /// Returns a unit as it was recorded, with its content.
-    ///
-    /// # Errors
-    /// The store cannot give it.
-    fn unit(&self, id: &str) -> Result<Option<Unit>, Failure>;
-
-    /// Returns the name of what makes the vectors that units are ranked by.
-    fn embedding(&self) -> String;
-
-    /// Returns the claims of units that were compared lately.
-    fn known(&self) -> &KnownClaims;
-
-    /// Returns false if all is gone at a stop.
-    fn persists(&self) -> bool;
-
-    /// Returns the longest time that a DETECT looks for conflicts.
-    fn patience(&self) -> Duration;
-
-    /// Calls `f` with the agreement of units with some words: of the few hundred that agree best, in that order.
-    ///
-    /// # Errors
-    /// The store cannot be searched.
-    fn ranked(&self, text: &str, f: &mut dyn FnMut(&str, Agreement)) -> Result<(), Failure>;
-
-    /// Returns the robot's own memories that agree best with some words, and false if there are fewer than `most` of them because
-    /// the search ended before all that matches.
-    ///
-    /// # Errors
-    /// The store cannot be searched.
-    fn robot(&self, text: &str, most: usize) -> Result<(Vec<RobotMemory>, bool), Failure>;
-
-    /// Returns the entry of an epoch.
-    ///
-    /// # Errors
-    /// The store cannot give it.
-    fn entry(&self, epoch: u64) -> Result<Option<Entry>, Failure>;
-}
-
-/// The agreement of a unit with some words.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Agreement {
-    /// Words in common, weighed, in [0, 1].
-    pub(crate) words: f64,
-    /// The cosine of the vectors of the store's model; `None` if it has no model, or none of this unit that is near.
-    pub(crate) cosine: Option<f64>,
-}
-
 /// An operation being decided.
 pub(crate) struct OperationContext<'a> {
     pub(crate) model: &'a Model,
-    pub(crate) contents: &'a dyn Contents,
+    pub(crate) contents: &'a StoreView<'a>,
     pub(crate) who: &'a CallerRights,
     /// The authority of the credential, or what the sender declared if that is less.
     pub(crate) authority: u32,

@@ -2,10 +2,8 @@
 
 use std::time::Duration;
 
-use omir_core::decode::Limits;
-use omir_core::json;
-use omir_core::value::{Map, Value};
-use omird_router::{About, Effect, Method, Payload, Protocol, Rate, Scope};
+use omir_core::value::Map;
+use omird_router::{About, Effect, Method, Payload, Protocol, Rate, Scope, embedded_schemas};
 
 use crate::call::Call;
 use crate::failure::Failure;
@@ -143,11 +141,8 @@ pub(crate) fn entry(name: &str) -> Option<&'static Entry> {
 
 /// Returns the JSON Schemas of message and answer, which refer to each other at this place.
 pub(crate) fn schemas(at: &str) -> Map {
-    let schemas = include_str!("../schemas/messages.json").replace("#/components/schemas/", at);
-    match json::from_slice(schemas.as_bytes(), &Limits::default()) {
-        Ok(Value::Object(schemas)) => schemas,
-        _ => Map::new(),
-    }
+    let text = include_str!("../schemas/messages.json");
+    embedded_schemas(&text.replace("#/components/schemas/", at))
 }
 
 /// Returns the statuses, and the schema of each.

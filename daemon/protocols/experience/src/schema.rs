@@ -1,8 +1,7 @@
 //! The JSON Schemas: the files of the contract, and what the OpenAPI document holds.
 
-use omir_core::decode::Limits;
-use omir_core::json;
 use omir_core::value::{Map, Value};
+use omird_router::embedded_schemas;
 
 /// The names of the files.
 pub(crate) const NAMES: [&str; 4] =
@@ -29,14 +28,9 @@ pub(crate) fn file(name: &str) -> Option<&'static str> {
 /// Returns all schemas for a document of OpenAPI 3.1: what the contract uses of draft-07 means the same in 2020-12. The bodies
 /// of the two GETs, for which the contract has examples alone, are `messages.json`.
 pub(crate) fn components() -> Map {
-    let read = |text: &str| match json::from_slice(text.as_bytes(), &Limits::default()) {
-        Ok(Value::Object(map)) => map,
-        // A test reads each of them.
-        _ => Map::new(),
-    };
-    let mut components = read(include_str!("../schemas/messages.json"));
+    let mut components = embedded_schemas(include_str!("../schemas/messages.json"));
     for (name, text) in COMPONENTS.iter().zip(FILES) {
-        let mut schema = read(text);
+        let mut schema = embedded_schemas(text);
         schema.retain(|key, _| !matches!(key, "$schema" | "$id"));
         components.insert(*name, Value::Object(schema));
     }
@@ -45,6 +39,8 @@ pub(crate) fn components() -> Map {
 
 #[cfg(test)]
 mod tests {
+    use omir_core::json;
+
     use super::*;
 
     #[test]

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use omir_core::decode::Limits;
-use omir_core::json;
-use omir_core::value::{Map, Value};
-use omird_router::{About, ERROR, Effect, Method, Payload, Protocol, Rate, Scope};
+use omir_core::value::Map;
+use omird_router::{
+    About, ERROR, Effect, Method, Payload, Protocol, Rate, Scope, embedded_schemas,
+};
 
 use crate::about;
 
@@ -88,11 +88,7 @@ pub static MANIFESTO: Protocol = Protocol {
 
 /// Returns the JSON Schemas (2020-12) of messages and answers, by name. References between them begin with `place`.
 pub(crate) fn schemas(place: &str) -> Map {
-    let text = include_str!("../schemas/messages.json").replace("#/", place);
-    match json::from_slice(text.as_bytes(), &Limits::default()) {
-        Ok(Value::Object(schemas)) => schemas,
-        _ => Map::new(),
-    }
+    embedded_schemas(&include_str!("../schemas/messages.json").replace("#/", place))
 }
 
 /// Returns the statuses of a method, with the schema of each.

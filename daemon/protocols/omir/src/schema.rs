@@ -3,11 +3,10 @@
 //! Those of resources are [`omir_core::json_schema`]'s, which `omir schema` prints too. Those of answers are written down in
 //! `schemas/answers.json`. They name what may be relied on: an answer may have more members one day, so they are open.
 
-use omir_core::decode::Limits;
-use omir_core::json;
 use omir_core::json_schema::{Drafts, Subject, json_schema};
 use omir_core::reference::ResourceType;
 use omir_core::value::{Map, Value};
+use omird_router::embedded_schemas;
 
 /// The answers, by name. A test reads them.
 const ANSWERS: &str = include_str!("../schemas/answers.json");
@@ -18,11 +17,8 @@ const DEFINITIONS: &str = "#/$defs/";
 /// Returns all schemas by name. References in them lead to `base` and a name, such as `#/components/schemas/Recall`.
 pub fn schemas(base: &str) -> Map {
     let mut all = resources();
-    let answers = json::from_slice(ANSWERS.as_bytes(), &Limits::default()).unwrap_or(Value::Null);
-    if let Value::Object(answers) = answers {
-        for (name, schema) in answers {
-            all.insert(name, schema);
-        }
+    for (name, schema) in embedded_schemas(ANSWERS) {
+        all.insert(name, schema);
     }
     for (_, schema) in all.iter_mut() {
         // Each has its name here; generators of clients would call it by the title.

@@ -6,8 +6,8 @@ use omir_core::value::Value;
 
 use super::YEAR_S;
 use super::words::field;
-use crate::rules::keep::{Merge, Threshold};
 use crate::rules::levels::Level;
+use crate::rules::policy::{Merge, Threshold};
 use crate::rules::template::{FieldRef, Scene};
 use crate::rules::written::{Table, one_of};
 

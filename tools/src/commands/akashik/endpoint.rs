@@ -19,7 +19,7 @@ use zenoh::bytes::Encoding;
 use crate::cli::{ConformanceArgs, Globals};
 use crate::client::Client;
 use crate::error::{Error, Result};
-use crate::port::Port;
+use crate::http_endpoint::HttpEndpoint;
 
 /// Bytes of an answer.
 const MOST_BYTES: usize = 16 << 20;
@@ -51,7 +51,7 @@ pub(super) struct Endpoint {
 
 struct Http {
     runtime: tokio::runtime::Runtime,
-    port: Port,
+    endpoint: HttpEndpoint,
 }
 
 impl Endpoint {
@@ -189,10 +189,10 @@ type Sender = hyper::client::conn::http1::SendRequest<Full<Bytes>>;
 
 impl Http {
     fn of(url: &str, ca: Option<&Path>) -> Result<Self> {
-        let port = Port::of(url, ca, None)?;
+        let endpoint = HttpEndpoint::of(url, ca, None)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|why| Error::Unreachable(format!("no runtime: {why}")))?;
-        Ok(Self { runtime, port })
+        Ok(Self { runtime, endpoint })
     }
 
     fn ask(
@@ -224,15 +224,15 @@ impl Http {
         token: Option<&str>,
         body: &str,
     ) -> Result<(Sender, Response<Incoming>)> {
-        let stream = self.port.connect().await.map_err(|why| self.unreached(&why))?;
+        let stream = self.endpoint.connect().await.map_err(|why| self.unreached(&why))?;
         let shaken = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await;
         let (mut sender, connection) = shaken.map_err(|why| self.lost(&why))?;
         // It ends with the sender.
         tokio::spawn(connection);
         let mut request = Request::builder()
             .method(verb)
-            .uri(format!("{}/{path}", self.port.path))
-            .header(HOST, &self.port.authority)
+            .uri(format!("{}/{path}", self.endpoint.path))
+            .header(HOST, &self.endpoint.authority)
             .header(ACCEPT, "application/json, text/event-stream")
             .header(CONTENT_TYPE, "application/json");
         if let Some(token) = token {
@@ -241,7 +241,7 @@ impl Http {
         let request = request.body(Full::new(Bytes::from(body.to_owned())));
         let request = request.map_err(|why| Error::Usage(format!("{path}: {why}")))?;
         let sent = sender.send_request(request).await;
-        let response = sent.map_err(|why| match self.port.tls {
+        let response = sent.map_err(|why| match self.endpoint.tls {
             None if why.is_parse() => {
                 let hint = "If it has TLS, begin the URL with https:// and name --ca FILE";
                 self.lost(&format!("what answers speaks no HTTP ({why}). {hint}"))
@@ -252,14 +252,17 @@ impl Http {
     }
 
     fn unreached(&self, why: &std::io::Error) -> Error {
-        match self.port.tls.as_ref().and_then(|tls| tls.fault(why)) {
+        match self.endpoint.tls.as_ref().and_then(|tls| tls.fault(why)) {
             Some(fault) => self.lost(&fault),
             None => self.lost(why),
         }
     }
 
     fn lost(&self, why: &dyn std::fmt::Display) -> Error {
-        let scheme = if self.port.tls.is_some() { "https" } else { "http" };
-        Error::Unreachable(format!("{scheme}://{}{}: {why}", self.port.authority, self.port.path))
+        let scheme = if self.endpoint.tls.is_some() { "https" } else { "http" };
+        Error::Unreachable(format!(
+            "{scheme}://{}{}: {why}",
+            self.endpoint.authority, self.endpoint.path
+        ))
     }
 }

@@ -14,7 +14,7 @@ use tokio::task::JoinHandle;
 use super::message;
 use crate::cli::McpArgs;
 use crate::error::{Error, Result};
-use crate::port::{Port, Stream, speaks_no_http};
+use crate::http_endpoint::{HttpEndpoint, Stream, speaks_no_http};
 use crate::socket;
 use crate::tls::Shown;
 
@@ -31,7 +31,7 @@ pub(super) struct Endpoint {
 
 enum Target {
     Socket(PathBuf),
-    Port(Port),
+    Http(HttpEndpoint),
 }
 
 /// The connection of one request. It ends with this: where nobody waits for an answer any more, the daemon notices.
@@ -50,10 +50,10 @@ impl Endpoint {
     /// A URL that is none, or without a token; a file of authorities that cannot be used.
     pub(super) fn of(args: &McpArgs, token: Option<String>) -> Result<Self> {
         let target = match &args.url {
-            Some(url) => Target::Port(Port::of(url, args.ca.as_deref(), shown(args))?),
+            Some(url) => Target::Http(HttpEndpoint::of(url, args.ca.as_deref(), shown(args))?),
             None => Target::Socket(args.data.clone().unwrap_or_else(socket::data_of_this_user)),
         };
-        if matches!(target, Target::Port(_)) && token.is_none() {
+        if matches!(target, Target::Http(_)) && token.is_none() {
             let message = "--url needs a token: `omir token add NAME --scope omir:read` makes one, and OMIR_TOKEN \
                            or --token-file hands it over";
             return Err(Error::Usage(message.to_owned()));
@@ -65,7 +65,7 @@ impl Endpoint {
     pub(super) async fn connect(&self) -> io::Result<Box<dyn Stream>> {
         match &self.target {
             Target::Socket(data) => Ok(Box::new(socket::connect(data).await?)),
-            Target::Port(port) => port.connect().await,
+            Target::Http(endpoint) => endpoint.connect().await,
         }
     }
 
@@ -94,8 +94,10 @@ impl Endpoint {
     ) -> hyper::http::Result<Request<Full<Bytes>>> {
         let (host, path) = match &self.target {
             Target::Socket(_) => ("localhost", PATH),
-            Target::Port(port) if port.path.is_empty() => (port.authority.as_str(), PATH),
-            Target::Port(port) => (port.authority.as_str(), port.path.as_str()),
+            Target::Http(endpoint) if endpoint.path.is_empty() => {
+                (endpoint.authority.as_str(), PATH)
+            }
+            Target::Http(endpoint) => (endpoint.authority.as_str(), endpoint.path.as_str()),
         };
         let mut built = Request::post(path)
             .header(HOST, host)
@@ -136,18 +138,20 @@ impl Endpoint {
                     ),
                 }
             }
-            Target::Port(Port { authority, tls: Some(tls), .. }) => match tls.fault(why) {
+            Target::Http(HttpEndpoint { authority, tls: Some(tls), .. }) => match tls.fault(why) {
                 Some(fault) => format!("{authority}: {fault}"),
                 None => format!(
                     "no daemon answers on {authority} with TLS ({why}). Start it with [http] listen and tls in its \
                      configuration, or name another address with --url"
                 ),
             },
-            Target::Port(Port { authority, tls: None, .. }) if speaks_no_http(why) => format!(
-                "what answers on {authority} speaks no HTTP ({why}). If it is a daemon with TLS, use --url \
+            Target::Http(HttpEndpoint { authority, tls: None, .. }) if speaks_no_http(why) => {
+                format!(
+                    "what answers on {authority} speaks no HTTP ({why}). If it is a daemon with TLS, use --url \
                  https://{authority} --ca FILE"
-            ),
-            Target::Port(Port { authority, tls: None, .. }) => format!(
+                )
+            }
+            Target::Http(HttpEndpoint { authority, tls: None, .. }) => format!(
                 "no daemon answers on {authority} ({why}). Start it with `omird --http {authority}`, or name another \
                  address with --url"
             ),

@@ -14,7 +14,7 @@ use crate::failure::{Failure, INVALID_ENVELOPE, TOO_LARGE};
 use crate::fingerprint;
 use crate::log::{Delta, Entry};
 use crate::model::Model;
-use crate::operation_context::{CallerRights, Contents, OperationResult};
+use crate::operation_context::{CallerRights, OperationResult};
 use crate::store::{Batch, StoreView, message_key};
 use crate::types::Unit;
 use crate::work;

@@ -16,7 +16,7 @@ use crate::claims::KnownClaims;
 use crate::failure::Failure;
 use crate::log::Entry;
 use crate::names::Sort;
-use crate::operation_context::{Agreement, Contents, RobotMemory};
+use crate::nearby::{Agreement, RobotMemory};
 use crate::types::{Intent, Source, Unit};
 use crate::words::{MemoryType, Mode, UnitStatus};
 
@@ -46,31 +46,47 @@ pub(crate) struct StoreView<'a> {
     pub(crate) entries: &'a [Entry],
 }
 
-impl Contents for StoreView<'_> {
-    fn unit(&self, id: &str) -> Result<Option<Unit>, Failure> {
+impl StoreView<'_> {
+    /// Returns a unit as it was recorded, with its content.
+    ///
+    /// # Errors
+    /// The store cannot give it.
+    pub(crate) fn unit(&self, id: &str) -> Result<Option<Unit>, Failure> {
         match self.pending.get(id) {
             Some(unit) => Ok(Some(unit.clone())),
             None => self.store.unit(id),
         }
     }
 
-    fn embedding(&self) -> String {
+    /// Returns the name of what makes the vectors that units are ranked by.
+    pub(crate) fn embedding(&self) -> String {
         self.store.embedding()
     }
 
-    fn known(&self) -> &KnownClaims {
+    /// Returns the claims of units that were compared lately.
+    pub(crate) fn known(&self) -> &KnownClaims {
         self.known
     }
 
-    fn persists(&self) -> bool {
+    /// Returns false if all is gone at a stop.
+    pub(crate) fn persists(&self) -> bool {
         self.store.persists
     }
 
-    fn patience(&self) -> Duration {
+    /// Returns the longest time that a DETECT looks for conflicts.
+    pub(crate) fn patience(&self) -> Duration {
         self.store.patience
     }
 
-    fn ranked(&self, text: &str, f: &mut dyn FnMut(&str, Agreement)) -> Result<(), Failure> {
+    /// Calls `f` with the agreement of units with some words: of the few hundred that agree best, in that order.
+    ///
+    /// # Errors
+    /// The store cannot be searched.
+    pub(crate) fn ranked(
+        &self,
+        text: &str,
+        f: &mut dyn FnMut(&str, Agreement),
+    ) -> Result<(), Failure> {
         let query = Query {
             text: Some(text.into()),
             by_meaning: true,
@@ -98,7 +114,16 @@ impl Contents for StoreView<'_> {
         Ok(())
     }
 
-    fn robot(&self, text: &str, most: usize) -> Result<(Vec<RobotMemory>, bool), Failure> {
+    /// Returns the robot's own memories that agree best with some words, and false if there are fewer than `most` of them because
+    /// the search ended before all that matches.
+    ///
+    /// # Errors
+    /// The store cannot be searched.
+    pub(crate) fn robot(
+        &self,
+        text: &str,
+        most: usize,
+    ) -> Result<(Vec<RobotMemory>, bool), Failure> {
         if self.store.tenant != DEFAULT_TENANT {
             return Ok((Vec::new(), true));
         }
@@ -123,7 +148,11 @@ impl Contents for StoreView<'_> {
         Ok((found, is_whole))
     }
 
-    fn entry(&self, epoch: u64) -> Result<Option<Entry>, Failure> {
+    /// Returns the entry of an epoch.
+    ///
+    /// # Errors
+    /// The store cannot give it.
+    pub(crate) fn entry(&self, epoch: u64) -> Result<Option<Entry>, Failure> {
         match self.entries.iter().find(|entry| entry.epoch == epoch) {
             Some(entry) => Ok(Some(entry.clone())),
             None => self.store.read(Sort::Entry, &epoch.to_string(), "entry"),

@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use jsonschema::Validator;
+use omir_core::decode::Limits;
+use omir_core::json;
 use omir_core::operation::Operation;
 use omir_core::reference::Ref;
 use omird_engine::{Encoding, Engine, EventQueue};

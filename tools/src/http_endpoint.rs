@@ -13,8 +13,8 @@ use crate::tls::{Shown, Tls};
 pub(crate) trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
 impl<T: AsyncRead + AsyncWrite + Unpin + Send> Stream for T {}
 
-/// A port, and the path on it.
-pub(crate) struct Port {
+/// An address of HTTP, and the path on it.
+pub(crate) struct HttpEndpoint {
     /// `HOST:PORT`.
     pub(crate) authority: String,
     /// The path, beginning with `/` and not ending with one; empty if the URL has none.
@@ -22,7 +22,7 @@ pub(crate) struct Port {
     pub(crate) tls: Option<Tls>,
 }
 
-impl Port {
+impl HttpEndpoint {
     /// Reads a URL. `ca` is the file of authorities, of `https` alone, as is the certificate that is shown.
     ///
     /// # Errors
@@ -89,15 +89,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_url_names_a_port() {
+    fn a_url_names_an_endpoint() {
         for (url, authority, path) in [
             ("http://127.0.0.1:7449", "127.0.0.1:7449", ""),
             ("http://127.0.0.1:7449/", "127.0.0.1:7449", ""),
             ("http://[::1]:7449/mcp", "[::1]:7449", "/mcp"),
             ("http://rover/robot/mcp/", "rover:80", "/robot/mcp"),
         ] {
-            match Port::of(url, None, None) {
-                Ok(Port { authority: found, path: at, tls: None }) => {
+            match HttpEndpoint::of(url, None, None) {
+                Ok(HttpEndpoint { authority: found, path: at, tls: None }) => {
                     assert_eq!((found.as_str(), at.as_str()), (authority, path));
                 }
                 _ => panic!("{url}"),
@@ -106,10 +106,16 @@ mod tests {
         for url in
             ["127.0.0.1:7449", "https://127.0.0.1:7449", "http://", "http:///mcp", "https://"]
         {
-            assert!(matches!(Port::of(url, None, None), Err(Error::Usage(_))), "{url}");
+            assert!(matches!(HttpEndpoint::of(url, None, None), Err(Error::Usage(_))), "{url}");
         }
         let ca = Some(Path::new("/nowhere/ca.pem"));
-        assert!(matches!(Port::of("http://127.0.0.1:7449", ca, None), Err(Error::Usage(_))));
-        assert!(matches!(Port::of("https://127.0.0.1:7449", ca, None), Err(Error::Input { .. })));
+        assert!(matches!(
+            HttpEndpoint::of("http://127.0.0.1:7449", ca, None),
+            Err(Error::Usage(_))
+        ));
+        assert!(matches!(
+            HttpEndpoint::of("https://127.0.0.1:7449", ca, None),
+            Err(Error::Input { .. })
+        ));
     }
 }

@@ -1,7 +1,9 @@
 //! Against models that say the same in the plainest way.
 
+use nalgebra::{Point3, UnitQuaternion};
 use proptest::prelude::*;
 
+use super::super::policy::Merge;
 use super::*;
 
 const SECOND: Duration = Duration::from_secs(1);
