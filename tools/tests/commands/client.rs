@@ -325,6 +325,53 @@ fn an_import_in_parts_that_stops_half_way_ends_with_three() {
     );
 }
 
+/// A recording of words, one message each other second.
+fn recording(words: &[String]) -> Vec<u8> {
+    let text = |text: &str| [&(text.len() as u32).to_le_bytes()[..], text.as_bytes()].concat();
+    let one = 1_u16.to_le_bytes().to_vec();
+    // Its number, name, encoding and text.
+    let schema = [one.clone(), text("std_msgs/msg/String"), text("ros2msg"), text("string data\n")];
+    // Its number and that of the schema, the topic, the encoding, and no more.
+    let channel = [one.clone(), one.clone(), text("/words"), text("cdr"), vec![0; 4]];
+    let mut records = vec![(3_u8, schema.concat()), (4, channel.concat())];
+    for (n, words) in (0_u64..).zip(words) {
+        let time = ((1_780_000_000 + 2 * n) * 1_000_000_000).to_le_bytes().to_vec();
+        let data = [vec![0, 1, 0, 0], text(&format!("{words}\0"))].concat();
+        records.push((5, [one.clone(), vec![0; 4], time.clone(), time, data].concat()));
+    }
+    let mut file = b"\x89MCAP0\r\n".to_vec();
+    for (opcode, bytes) in records {
+        file.push(opcode);
+        file.extend((bytes.len() as u64).to_le_bytes());
+        file.extend(bytes);
+    }
+    file
+}
+
+#[test]
+fn an_import_of_a_recording_that_stops_within_a_batch_says_what_is_in() {
+    // Its resources are one batch, and take two requests.
+    let robot = Robot::start("r1", |verb, parameters| {
+        use std::sync::atomic::{AtomicU32, Ordering};
+        static REQUESTS: AtomicU32 = AtomicU32::new(0);
+        assert_eq!((verb, parameters), ("remember", "merge=true"));
+        match REQUESTS.fetch_add(1, Ordering::SeqCst) {
+            0 => Some(Ok(MERGED)),
+            _ => Some(Err(r#"{"code":"INVALID_RESOURCE","message":"no","path":""}"#)),
+        }
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("words.mcap");
+    let words: Vec<String> = (0..100).map(|n| format!("{n} {}", "x".repeat(8_000))).collect();
+    std::fs::write(&file, recording(&words)).unwrap();
+    let output = omir(&[&robot], &["import", file.to_str().unwrap(), "--json"]);
+    assert_ends(&output, 3);
+    let complaint = text(&output.stderr);
+    assert!(complaint.contains("2 resources are acknowledged"), "{complaint}");
+    let told = text(&output.stdout);
+    assert!(told.contains("\"resources\": 100") && told.contains("\"added\": 1"), "{told}");
+}
+
 #[test]
 fn a_busy_daemon_is_asked_again() {
     let robot = Robot::start("r1", |verb, _| {
