@@ -282,6 +282,42 @@ fn fields_and_json_that_disagree_are_refused_with_the_place() {
     assert_eq!(refused("msg/Entity", &twice), "/attributes");
 }
 
+#[test]
+fn an_object_of_too_many_members_is_refused_at_once() {
+    let (registry, records) = records();
+    let members = |count: usize| -> String {
+        let members: Vec<String> = (0..count).map(|n| format!(r#""m{n}":0"#)).collect();
+        format!("{{{}}}", members.join(","))
+    };
+    let with = |count: usize| -> Vec<(&'static str, omir_ros2::message::Value)> {
+        vec![("filter.json", members(count).into())]
+    };
+    assert!(call(Operation::Recall, &with(1000)).is_ok());
+    for count in [1001, 100_000] {
+        assert_eq!(call(Operation::Recall, &with(count)).unwrap_err().path, "/filter/json");
+        let inside = format!(r#"{{"decay":{}}}"#, members(count));
+        for (text, path) in [(members(count), "/json"), (inside, "/decay")] {
+            let mut record = new(registry, "msg/MemoryRecord");
+            record.set("decay.half_life_hours", vec![1.0]).unwrap();
+            record.set("json", text).unwrap();
+            assert_eq!(records.from_message(&record).unwrap_err().path, path);
+        }
+        let pairs = (0..count).map(|n| {
+            let mut pair = new(registry, "msg/KeyValue");
+            pair.set("key", format!("k{n}")).unwrap();
+            pair
+        });
+        let mut entity = new(registry, "msg/Entity");
+        entity.set("attributes", pairs.collect::<Vec<_>>()).unwrap();
+        assert_eq!(records.from_message(&entity).unwrap_err().path, "/attributes");
+    }
+    // Values count as in any other request.
+    let zeros = format!("[{}0]", "0,".repeat(500_000));
+    let mut request = Message::new(&records.service(Operation::Remember).unwrap().request);
+    request.set("json", zeros).unwrap();
+    assert_eq!(records.request(Operation::Remember, &request).unwrap_err().path, "/json");
+}
+
 /// The call that a request of these fields means.
 fn call(
     operation: Operation,
