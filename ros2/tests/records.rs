@@ -520,6 +520,25 @@ fn remember_brings_everything_in_its_order() {
 }
 
 #[test]
+fn the_manifest_of_a_segment_is_no_memory() {
+    let (_, records) = records();
+    let manifest = r#"{"resourceType":"Episode","id":"omird.segment.0000000001","content":"c",
+        "createdAt":"2026-01-01T00:00:00Z","extension":[{"url":"urn:omird:ext:segment","valueJson":{"format":1}}]}"#;
+    let other = manifest.replace("omird.segment.", "segment.");
+    let mut request = Message::new(&records.service(Operation::Remember).unwrap().request);
+    let bundle = format!(
+        r#"{{"resourceType":"Bundle","omirVersion":"R1","entry":[{manifest},{other},{manifest},{other}]}}"#
+    );
+    request.set("json", bundle).unwrap();
+    let call = records.request(Operation::Remember, &request).unwrap();
+    assert_eq!(call.resources, [json(&other), json(&other)]);
+    // A refusal of the second of them is one of the last entry.
+    let place = |path| records.place(Operation::Remember, &request, path);
+    assert_eq!(place("/1/content"), "/json/entry/3/content");
+    assert_eq!(place("/0"), "/json/entry/1");
+}
+
+#[test]
 fn answers_become_responses() {
     let (_, records) = records();
     let answer = |operation, text: &str| {

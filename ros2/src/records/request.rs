@@ -6,6 +6,7 @@ use omir_core::pointer;
 use omir_core::value::{Map, Value as Json};
 
 use super::field::{Codec, alone_of, finite, frame, instant, read, stamp};
+use super::manifest::is_manifest;
 use super::place::{BROUGHT, in_message};
 use super::resource::{limits, rest_of, set_at};
 use super::tables::FILTER;
@@ -141,7 +142,10 @@ impl Records {
             match value {
                 Json::Array(items) => all.extend(items),
                 Json::Object(mut bundle) if is_bundle => match bundle.remove("entry") {
-                    Some(Json::Array(entries)) => all.extend(entries),
+                    // A Bundle may be a sealed segment; what describes it is no memory.
+                    Some(Json::Array(entries)) => {
+                        all.extend(entries.into_iter().filter(|entry| !is_manifest(entry)));
+                    }
                     _ => {
                         return Err(Refused::new("/json/entry", "a Bundle has its resources here"));
                     }
