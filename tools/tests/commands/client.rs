@@ -228,6 +228,26 @@ fn refusals_end_with_one_and_say_why() {
 }
 
 #[test]
+fn a_forget_that_stops_half_way_says_what_is_forgotten() {
+    let robot = Robot::start("r1", |verb, parameters| match (verb, parameters) {
+        ("forget", "ref=MemoryRecord/first") => {
+            Some(Ok(r#"{"forgotten":1,"durable":true,"seq":2}"#))
+        }
+        ("forget", _) => Some(Err(r#"{"code":"READ_ONLY","message":"no more","path":""}"#)),
+        _ => Some(Err(MISSING)),
+    });
+    let output = omir(&[&robot], &["forget", "first", "second", "third", "--json"]);
+    assert_ends(&output, 3);
+    let told = text(&output.stdout);
+    assert!(told.contains("\"forgotten\": 1") && told.contains("\"seq\": 2"), "{told}");
+    assert!(text(&output.stderr).contains("no more"), "{}", text(&output.stderr));
+    // Where nothing is forgotten there is nothing to tell.
+    let output = omir(&[&robot], &["forget", "second", "--json"]);
+    assert_ends(&output, 1);
+    assert!(output.stdout.is_empty());
+}
+
+#[test]
 fn a_robot_that_is_not_there_ends_with_four() {
     let robot = Robot::start("r1", |_, _| None);
     let output = omir(&[&robot], &["--robot", "r9", "status"]);
