@@ -5,7 +5,7 @@
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-use omird_tests::process::free_endpoint;
+use omird_tests::process::{free_endpoint, nobody_reads};
 use zenoh::bytes::Encoding;
 use zenoh::liveliness::LivelinessToken;
 use zenoh::query::Query;
@@ -506,6 +506,24 @@ fn a_closed_pipe_is_no_failure() {
     let mut child = command(&[&robot], &["recall"]).stdout(Stdio::piped()).spawn().unwrap();
     drop(child.stdout.take());
     assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn a_timeline_into_a_closed_pipe_is_no_failure() {
+    let robot = Robot::start("r1", |_, _| {
+        Some(Ok(r#"{"resourceType":"Bundle","omirVersion":"R1","entry":[{"resourceType":"Entity",
+            "id":"dock","name":"dock"}]}"#))
+    });
+    let export = ["export", "--format", "mcap", "-o", "-"];
+    for words in [&export[..], &[&export[..], &["--uncompressed"]].concat()] {
+        let output = command(&[&robot], words).stdout(nobody_reads()).output().unwrap();
+        assert_ends(&output, 0);
+        assert!(output.stderr.is_empty(), "{}", text(&output.stderr));
+    }
+    // A card that is full is one.
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let output = command(&[&robot], &export).stdout(full).output().unwrap();
+    assert_ends(&output, 2);
 }
 
 #[test]
