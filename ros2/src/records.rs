@@ -10,6 +10,7 @@
 //! and is then taken. Else somebody changed one of them, and the message is refused with the place.
 
 mod field;
+mod manifest;
 mod overlay;
 mod place;
 mod pose;

@@ -221,12 +221,13 @@ fn of_a_damaged_file_the_rest_is_used() {
     let messages = |report: &Report| report.topics.iter().map(|one| one.messages).sum::<u64>();
     let all = messages(&import(std::slice::from_ref(&whole), &rules(), &[]).1);
     let middle = chunks[chunks.len() / 2];
-    // A bit in the data, the name of the compression, the length, the opcode.
+    // A bit in the data, the name of the compression, the length, the opcode, which becomes none and that of a footer.
     for (offset, xor, what) in [
         (200, 0x10, "a chunk cannot be read"),
         (9 + 32, 0x20, "a chunk cannot be read"),
         (7, 0x01, "found by the index"),
         (0, 0x06, "found by the index"),
+        (0, 0x04, "found by the index"),
     ] {
         let mut damaged = whole.clone();
         damaged[middle + offset] ^= xor;
@@ -237,6 +238,31 @@ fn of_a_damaged_file_the_rest_is_used() {
         let loss = &report.losses[0];
         assert!(loss.at == At::Byte(middle as u64) && loss.what.contains(what), "{loss:?}");
         assert!(records(&resources).iter().any(|one| one.content == "there"));
+    }
+}
+
+#[test]
+fn a_footer_that_does_not_end_the_file_is_told() {
+    let whole = bytes("unchunked.mcap");
+    // Opcode, length and footer, and the magic.
+    let footer = whole.len() - (9 + 20 + 8);
+    let (alone, _) = import(std::slice::from_ref(&whole), &rules(), &[]);
+    for behind in [&whole[..], b"more", &[0; 8]] {
+        let joined = [&whole[..], behind].concat();
+        let (found, report) = import(&[joined], &rules(), &[]);
+        assert_eq!(found, alone);
+        assert_eq!(report.losses.len(), 1, "{:?}", report.losses);
+        let loss = &report.losses[0];
+        let more = format!("({} bytes follow)", 20 + 8 + behind.len());
+        assert!(loss.at == At::Byte(footer as u64) && loss.what.contains(&more), "{loss:?}");
+    }
+    // Another magic is none, and of one that is cut off nothing is missing.
+    let mut other = whole.clone();
+    *other.last_mut().unwrap() ^= 1;
+    assert_eq!(import(&[other], &rules(), &[]).1.losses.len(), 1);
+    for cut in 1..=8 {
+        let (found, report) = import(&[whole[..whole.len() - cut].to_vec()], &rules(), &[]);
+        assert!(found == alone && report.losses.is_empty(), "{cut}: {:?}", report.losses);
     }
 }
 

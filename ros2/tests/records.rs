@@ -290,6 +290,42 @@ fn fields_and_json_that_disagree_are_refused_with_the_place() {
     assert_eq!(refused("msg/Entity", &twice), "/attributes");
 }
 
+#[test]
+fn an_object_of_too_many_members_is_refused_at_once() {
+    let (registry, records) = records();
+    let members = |count: usize| -> String {
+        let members: Vec<String> = (0..count).map(|n| format!(r#""m{n}":0"#)).collect();
+        format!("{{{}}}", members.join(","))
+    };
+    let with = |count: usize| -> Vec<(&'static str, omir_ros2::message::Value)> {
+        vec![("filter.json", members(count).into())]
+    };
+    assert!(call(Operation::Recall, &with(1000)).is_ok());
+    for count in [1001, 100_000] {
+        assert_eq!(call(Operation::Recall, &with(count)).unwrap_err().path, "/filter/json");
+        let inside = format!(r#"{{"decay":{}}}"#, members(count));
+        for (text, path) in [(members(count), "/json"), (inside, "/decay")] {
+            let mut record = new(registry, "msg/MemoryRecord");
+            record.set("decay.half_life_hours", vec![1.0]).unwrap();
+            record.set("json", text).unwrap();
+            assert_eq!(records.from_message(&record).unwrap_err().path, path);
+        }
+        let pairs = (0..count).map(|n| {
+            let mut pair = new(registry, "msg/KeyValue");
+            pair.set("key", format!("k{n}")).unwrap();
+            pair
+        });
+        let mut entity = new(registry, "msg/Entity");
+        entity.set("attributes", pairs.collect::<Vec<_>>()).unwrap();
+        assert_eq!(records.from_message(&entity).unwrap_err().path, "/attributes");
+    }
+    // Values count as in any other request.
+    let zeros = format!("[{}0]", "0,".repeat(500_000));
+    let mut request = Message::new(&records.service(Operation::Remember).unwrap().request);
+    request.set("json", zeros).unwrap();
+    assert_eq!(records.request(Operation::Remember, &request).unwrap_err().path, "/json");
+}
+
 /// The call that a request of these fields means.
 fn call(
     operation: Operation,
@@ -489,6 +525,25 @@ fn remember_brings_everything_in_its_order() {
         records.request(Operation::Remember, &request).unwrap_err().path,
         "/records/0/content"
     );
+}
+
+#[test]
+fn the_manifest_of_a_segment_is_no_memory() {
+    let (_, records) = records();
+    let manifest = r#"{"resourceType":"Episode","id":"omird.segment.0000000001","content":"c",
+        "createdAt":"2026-01-01T00:00:00Z","extension":[{"url":"urn:omird:ext:segment","valueJson":{"format":1}}]}"#;
+    let other = manifest.replace("omird.segment.", "segment.");
+    let mut request = Message::new(&records.service(Operation::Remember).unwrap().request);
+    let bundle = format!(
+        r#"{{"resourceType":"Bundle","omirVersion":"R1","entry":[{manifest},{other},{manifest},{other}]}}"#
+    );
+    request.set("json", bundle).unwrap();
+    let call = records.request(Operation::Remember, &request).unwrap();
+    assert_eq!(call.resources, [json(&other), json(&other)]);
+    // A refusal of the second of them is one of the last entry.
+    let place = |path| records.place(Operation::Remember, &request, path);
+    assert_eq!(place("/1/content"), "/json/entry/3/content");
+    assert_eq!(place("/0"), "/json/entry/1");
 }
 
 #[test]

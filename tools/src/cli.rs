@@ -382,13 +382,15 @@ pub struct PullArgs {
   omir push --port /dev/ttyUSB0 --token SECRET map.omir
 
 A file of up to 2 MiB is stored as a whole or not at all; a larger one is sent in parts, each stored
-as a whole or not at all. Sending it again changes nothing. Forgotten resources come back. If the
-daemon is busy, for example with another import, the command tries again for --wait seconds.
+as a whole or not at all. Sending it again changes nothing: each resource needs its id for that, each
+MemoryRecord and Episode its createdAt (`omir remember --file` fills them in), and a file that does
+not conform is refused before anything is sent. Forgotten resources come back. If the daemon is busy,
+for example with another import, the command tries again for --wait seconds.
 
 Exit codes:
   0  it is stored
   1  the daemon refused, for one because the port is read-only, or it stayed busy
-  2  the command line is wrong, or the file cannot be read
+  2  the command line is wrong, or the file cannot be read or does not conform
   3  a part of it is stored, or Ctrl-C: send it again. Or the daemon's answer cannot be understood
   4  no such device, no daemon answers on it, or the line was lost: send it again")]
 pub struct PushArgs {

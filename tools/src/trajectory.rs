@@ -131,7 +131,8 @@ fn exact_nanos(field: &str) -> Option<i128> {
             used += 1;
         }
     }
-    let scale = i32::try_from(whole.len()).ok()? - used + exponent + 9;
+    let places = i32::try_from(whole.len()).ok()?.checked_sub(used)?;
+    let scale = places.checked_add(exponent)?.checked_add(9)?;
     let nanos = if scale >= 0 {
         value.checked_mul(10_i128.checked_pow(u32::try_from(scale).ok()?)?)?
     } else {
@@ -243,7 +244,9 @@ pub fn moments(
     poses
         .iter()
         .map(|pose| {
-            Instant::from_unix_nanos(origin + pose.time)
+            let nanos = origin.checked_add(pose.time);
+            nanos
+                .and_then(Instant::from_unix_nanos)
                 .ok_or_else(|| Fault::new(pose.line, "the time is outside the years 0000 to 9999"))
         })
         .collect()

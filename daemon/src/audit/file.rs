@@ -2,9 +2,9 @@
 
 use std::ffi::OsString;
 use std::fmt;
-use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
+use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, Permissions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -38,6 +38,8 @@ pub(super) struct Rotating {
 struct Open {
     file: File,
     bytes: u64,
+    /// Device and inode.
+    identity: (u64, u64),
 }
 
 impl Rotating {
@@ -60,6 +62,10 @@ impl Rotating {
         if self.failed.is_some_and(|failed| failed.elapsed() < RETRY) {
             let error = io::Error::other("it could not be written a moment ago");
             return Err(self.fault(error));
+        }
+        if self.open.as_ref().is_some_and(|open| !open.is_at(&self.path)) {
+            // Somebody moved it away, as logrotate does, or deleted it.
+            self.open = None;
         }
         match self.try_append(lines) {
             Ok(()) => {
@@ -130,6 +136,10 @@ fn first_line(text: &[u8]) -> usize {
     text.iter().position(|&byte| byte == b'\n').map_or(text.len(), |at| at + 1)
 }
 
+fn identity(found: &Metadata) -> (u64, u64) {
+    (found.dev(), found.ino())
+}
+
 fn moved(from: &Path, to: &Path) -> io::Result<()> {
     match fs::rename(from, to) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -152,9 +162,17 @@ impl Open {
         if found.permissions().mode() & 0o777 != MODE {
             file.set_permissions(Permissions::from_mode(MODE))?;
         }
-        let mut open = Self { bytes: found.len(), file };
+        let mut open = Self { bytes: found.len(), identity: identity(&found), file };
         open.end_the_last_line()?;
         Ok(open)
+    }
+
+    /// Returns true if it is what lies at the path; also if the disk does not tell.
+    fn is_at(&self, path: &Path) -> bool {
+        match fs::symlink_metadata(path) {
+            Ok(found) => identity(&found) == self.identity,
+            Err(error) => error.kind() != io::ErrorKind::NotFound,
+        }
     }
 
     /// Ends a line that a full disk or a cut has left.
@@ -215,6 +233,28 @@ mod tests {
         file.failed = file.failed.and_then(|failed| failed.checked_sub(RETRY));
         file.append(b"three\n").unwrap();
         assert_eq!(read(&path), "three\n");
+    }
+
+    #[test]
+    fn a_file_that_is_moved_away_or_removed_is_begun_anew() {
+        let (folder, path) = folder();
+        let mut file = Rotating::new(&path, 1000, 1);
+        file.prepare().unwrap();
+        file.append(b"one\n").unwrap();
+        // As logrotate does it, with `create`.
+        let aside = folder.path().join("aside");
+        fs::rename(&path, &aside).unwrap();
+        fs::write(&path, "").unwrap();
+        file.append(b"two\n").unwrap();
+        assert_eq!(read(&path), "two\n");
+        fs::remove_file(&path).unwrap();
+        file.append(b"three\n").unwrap();
+        assert_eq!(read(&path), "three\n");
+        assert_eq!(read(&aside), "one\n");
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, MODE);
+        // A folder that is gone is told, and none is made.
+        fs::remove_dir_all(path.parent().unwrap()).unwrap();
+        file.append(b"four\n").unwrap_err();
     }
 
     #[test]

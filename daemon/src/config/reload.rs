@@ -149,12 +149,17 @@ impl Running {
         resolve(written).map_err(|invalid| Refused { invalid, waiting: Vec::new() })?;
         let mut reloaded = Reloaded::default();
         let mut next = self.written.clone();
+        let mut quiet = Vec::new();
         for key in keys(&self.written, written) {
             let mut alone = self.written.clone();
             put(&mut alone, &key, get(written, &key));
             let alone = resolve(&alone);
             if alone.as_ref().is_ok_and(|alone| *alone == self.config) {
-                // Worded in another way, or overruled by the command line.
+                // Worded in another way, overruled by the command line, or one that says something beside others.
+                if LIVE.contains(&key.as_str()) {
+                    put(&mut next, &key, get(written, &key));
+                    quiet.push(key);
+                }
                 continue;
             }
             // Not by itself good where two only fit together: then both are judged by what they come to.
@@ -170,6 +175,14 @@ impl Running {
             Ok(config) => config,
             Err(invalid) => return Err(Refused { invalid, waiting: reloaded.waiting }),
         };
+        for key in quiet {
+            let mut without = next.clone();
+            put(&mut without, &key, get(&self.written, &key));
+            if resolve(&without).map_or(true, |without| without != config) {
+                reloaded.taken.push(key);
+            }
+        }
+        reloaded.taken.sort();
         (self.written, self.config) = (next, config);
         Ok(reloaded)
     }
@@ -286,6 +299,32 @@ mod tests {
             "prefix = 'omir'\n[store]\nsegment_bytes = '8MiB'\ndurability = 'sync'\n[network]\n[limits]",
         );
         assert_eq!((taken.len(), waiting.len()), (0, 0));
+    }
+
+    #[test]
+    fn keys_that_say_something_only_together_are_taken_together() {
+        let model = "[compass.model]\nendpoint = 'http://127.0.0.1:9/v1'";
+        let alone = "[compass]\nembedding_model_name = 'm'\nembedding_dimensions = 256\n";
+        let all = format!("{alone}embedding_model = 'openai'\n{model}");
+        let (mut running, taken, waiting) = reloaded(model, &all);
+        assert_eq!(
+            taken,
+            [
+                "compass.embedding_dimensions",
+                "compass.embedding_model",
+                "compass.embedding_model_name"
+            ]
+        );
+        assert_eq!(waiting.len(), 0);
+        let written: Table = toml::from_str(&all).unwrap();
+        assert_eq!(*running.config(), of(&written).unwrap());
+        assert_eq!(running.reload(&written, &of).unwrap(), Reloaded::default());
+        // What says nothing by itself is no change, and counts once it does.
+        let (mut running, taken, waiting) = reloaded(model, &format!("{alone}{model}"));
+        assert_eq!((taken.len(), waiting.len()), (0, 0));
+        let later = running.reload(&written, &of).unwrap();
+        assert_eq!(later.taken, ["compass.embedding_model"]);
+        assert_eq!(*running.config(), of(&written).unwrap());
     }
 
     #[test]

@@ -9,6 +9,7 @@ use crate::interface::{InterfaceError, Registry, TypeName};
 
 /// Modules within modules.
 const DEEPEST: usize = 32;
+const NESTED: &str = "a sequence of sequences, which ROS does not have";
 
 /// Adds all types that a schema defines.
 pub(super) fn add(
@@ -263,12 +264,17 @@ impl Parser<'_> {
         match word.as_str() {
             "sequence" => {
                 self.expect('<')?;
+                self.annotations()?;
+                // At once: a thousand of them in a row would not fit on the stack.
+                if self.take_word("sequence") {
+                    return self.fault(NESTED);
+                }
                 let inner = self.ty(modules)?;
                 let bound =
                     if self.take(',') { format!("<={}", self.word()?) } else { String::new() };
                 self.expect('>')?;
                 if !inner.shape.is_empty() {
-                    return self.fault("a sequence of sequences, which ROS does not have");
+                    return self.fault(NESTED);
                 }
                 Ok(Written { shape: format!("[{bound}]"), ..inner })
             }
@@ -397,5 +403,9 @@ module my_msgs {
         }
         let deep = "module a {".repeat(100_000);
         assert!(structures(&deep).is_err());
+        for open in ["sequence<", "sequence<@a "] {
+            let deep = format!("module a {{ module msg {{ struct X {{ {}", open.repeat(1_000_000));
+            assert!(structures(&deep).unwrap_err().1.contains("sequence of sequences"));
+        }
     }
 }

@@ -26,6 +26,8 @@ pub(super) const FRAME: u64 = 9;
 const CHUNK_HEADER: u64 = 40;
 /// Bytes of a message before its data.
 const MESSAGE_HEADER: u64 = 22;
+/// Bytes of a footer.
+const FOOTER: u64 = 20;
 /// Messages outside of chunks are taken together until they have so many bytes.
 const RUN: u64 = 1 << 20;
 
@@ -159,12 +161,30 @@ impl<R: Read + Seek> Walk<'_, R> {
                 return Ok(Some((offset, what)));
             }
             if opcode == op::FOOTER {
-                return Ok(None);
+                return self.end(offset, length, there);
             }
             offset += FRAME + length;
             let rest = length.saturating_sub(read);
             self.input.seek_relative(i64::try_from(rest).unwrap_or(i64::MAX))?;
         }
+    }
+
+    /// Nothing where a footer ends the file; else where the walk cannot go on and why. Of the magic behind it a part may
+    /// be cut off: nothing is missing then.
+    fn end(&mut self, offset: u64, length: u64, there: u64) -> io::Result<Option<(u64, String)>> {
+        let magic = mcap::MAGIC.len() as u64;
+        if length == FOOTER && there <= FOOTER + magic {
+            let mut bytes = Vec::new();
+            self.input.by_ref().take(there).read_to_end(&mut bytes)?;
+            if bytes.get(FOOTER as usize..).is_some_and(|end| mcap::MAGIC.starts_with(end)) {
+                return Ok(None);
+            }
+        }
+        let what = format!(
+            "a footer begins here and does not end the file ({there} bytes follow): several files \
+             were put together, which are imported one by one, or it is damaged"
+        );
+        Ok(Some((offset, what)))
     }
 
     /// Looks at a record of which so many bytes are there, and says how many of these were read.

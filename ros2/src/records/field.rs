@@ -11,6 +11,9 @@ use crate::message::{FieldPath, Message, Value};
 use crate::stamp::Stamp;
 use crate::tf::normalised;
 
+/// Members of an object in a field `json`, or of one that is a list of pairs. They are looked up one after another.
+pub(super) const MOST_MEMBERS: usize = 1000;
+
 /// The form of a value. An absent value is the field as it is in a new message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Codec {
@@ -161,6 +164,8 @@ pub(super) fn set(message: &mut Message, path: &str, value: Value) {
 pub(super) enum BadField {
     /// More elements than the one for which there is room.
     TooMany(usize),
+    /// More pairs than [`MOST_MEMBERS`].
+    TooManyPairs(usize),
     RepeatedKey(String),
     NoFrame(String),
     Nanoseconds(u32),
@@ -172,6 +177,9 @@ impl fmt::Display for BadField {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::TooMany(n) => write!(f, "{n} values; there is room for none or one"),
+            Self::TooManyPairs(n) => {
+                write!(f, "{n} pairs, and at most {MOST_MEMBERS} are taken: send fewer")
+            }
             Self::RepeatedKey(key) => write!(f, "the key {key:?} stands there twice"),
             Self::NoFrame(name) => write!(f, "{name:?} names no frame"),
             Self::Nanoseconds(n) => write!(f, "{n} nanoseconds are more than a second"),
@@ -229,9 +237,12 @@ pub(super) fn read(message: &Message, path: &str, codec: Codec) -> Result<Option
         Codec::Texts => texts(&|text| Json::from(text)),
         Codec::Refs => texts(&reference),
         Codec::Pairs => {
+            let pairs = message.list(path).unwrap_or_default();
+            if pairs.len() > MOST_MEMBERS {
+                return Err(BadField::TooManyPairs(pairs.len()));
+            }
             let mut map = Map::new();
-            for pair in message.list(path).unwrap_or_default().iter().filter_map(Value::as_message)
-            {
+            for pair in pairs.iter().filter_map(Value::as_message) {
                 let [key, value] = ["key", "value"].map(|name| pair.text(name).unwrap_or_default());
                 if map.insert(key, value).is_some() {
                     return Err(BadField::RepeatedKey(key.to_owned()));

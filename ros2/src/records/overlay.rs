@@ -4,7 +4,7 @@ use omir_core::pointer;
 use omir_core::value::{Map, Value as Json};
 
 use super::Refused;
-use super::field::{Codec, Row, near};
+use super::field::{Codec, MOST_MEMBERS, Row, near};
 use super::pose;
 
 /// Returns what must be laid over `typed` to get `exact`. All that `typed` has, `exact` has too, perhaps more
@@ -39,6 +39,13 @@ fn lay<'a>(
     rows: &[Row],
     path: &mut Vec<&'a str>,
 ) -> Result<Map, Refused> {
+    let place =
+        |path: &[&str]| path.iter().fold(String::new(), |at, name| pointer::join(&at, name));
+    if over.len() > MOST_MEMBERS {
+        let count = over.len();
+        let why = format!("{count} members, and at most {MOST_MEMBERS} are taken: send fewer");
+        return Err(Refused::new(place(path), why));
+    }
     let mut all = typed.clone();
     for (name, value) in over.iter() {
         path.push(name);
@@ -47,11 +54,10 @@ fn lay<'a>(
             (Some(same), _) if same == value => value.clone(),
             (Some(Json::Object(typed)), Json::Object(over)) => lay(typed, over, rows, path)?.into(),
             (Some(field), _) => {
-                let place = path.iter().fold(String::new(), |at, name| pointer::join(&at, name));
                 if codec_at(rows, path).and_then(|codec| near(codec, value)).as_ref() != Some(field)
                 {
                     return Err(Refused::new(
-                        place,
+                        place(path),
                         format!(
                             "the field says {field} and `json` says {value}: change both or one"
                         ),

@@ -1,7 +1,6 @@
 //! A place in a request: places in resources and parameters, which the memory knows by the names of
 //! OMIR and `docs/keys.md`, as the fields of the message that brought them.
 
-use omir_core::decode::Limits;
 use omir_core::json;
 use omir_core::operation::Operation;
 use omir_core::pointer;
@@ -9,7 +8,8 @@ use omir_core::value::Value as Json;
 
 use super::Records;
 use super::field::{Codec, Row, read};
-use super::resource::rest_of;
+use super::manifest::is_manifest;
+use super::resource::{limits, rest_of};
 use super::tables::{FILTER, TABLES, Table};
 use crate::message::{Message, Value};
 
@@ -54,10 +54,13 @@ fn brought(request: &Message, mut index: usize, rest: &[&str]) -> String {
         }
     }
     let text = request.text("json").unwrap_or_default();
-    let place = match json::from_slice(text.as_bytes(), &Limits::default()) {
+    let place = match json::from_slice(text.as_bytes(), &limits()) {
         Ok(Json::Array(_)) => pointer::join_index("/json", index),
         Ok(Json::Object(map)) if map.contains_key("entry") => {
-            pointer::join_index("/json/entry", index)
+            let entries = map.get("entry").and_then(Json::as_array).unwrap_or_default();
+            let mut brought = entries.iter().enumerate().filter(|(_, entry)| !is_manifest(entry));
+            let at = brought.nth(index).map_or(index, |(at, _)| at);
+            pointer::join_index("/json/entry", at)
         }
         _ => "/json".to_owned(),
     };

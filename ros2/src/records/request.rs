@@ -1,14 +1,14 @@
 //! Requests of the services as the parameters of `docs/keys.md`.
 
-use omir_core::decode::Limits;
 use omir_core::json;
 use omir_core::operation::Operation;
 use omir_core::pointer;
 use omir_core::value::{Map, Value as Json};
 
 use super::field::{Codec, alone_of, finite, frame, instant, read, stamp};
+use super::manifest::is_manifest;
 use super::place::{BROUGHT, in_message};
-use super::resource::{rest_of, set_at};
+use super::resource::{limits, rest_of, set_at};
 use super::tables::FILTER;
 use super::{Records, Refused, pose};
 use crate::message::{Message, Value};
@@ -135,14 +135,17 @@ impl Records {
         }
         let text = request.text("json").unwrap_or_default();
         if !text.trim().is_empty() {
-            let value = json::from_slice(text.as_bytes(), &Limits::default()).map_err(|wrong| {
+            let value = json::from_slice(text.as_bytes(), &limits()).map_err(|wrong| {
                 Refused::new("/json", format!("`json` cannot be read: {wrong}"))
             })?;
             let is_bundle = value.get("resourceType").and_then(Json::as_str) == Some("Bundle");
             match value {
                 Json::Array(items) => all.extend(items),
                 Json::Object(mut bundle) if is_bundle => match bundle.remove("entry") {
-                    Some(Json::Array(entries)) => all.extend(entries),
+                    // A Bundle may be a sealed segment; what describes it is no memory.
+                    Some(Json::Array(entries)) => {
+                        all.extend(entries.into_iter().filter(|entry| !is_manifest(entry)));
+                    }
                     _ => {
                         return Err(Refused::new("/json/entry", "a Bundle has its resources here"));
                     }

@@ -7,7 +7,7 @@ use omir_core::json;
 use omir_core::pointer;
 use omir_core::value::{Map, Value as Json};
 
-use super::field::{near, read, set, write};
+use super::field::{MOST_MEMBERS, near, read, set, write};
 use super::tables::{TABLES, Table};
 use super::{Records, Refused, overlay, pose};
 use crate::interface::MessageType;
@@ -103,13 +103,28 @@ fn resource(message: &Message, table: &Table) -> Result<Json, Refused> {
     Ok(all.into())
 }
 
+/// Values in a field `json`: as many as `limits.max_values` of the daemon by default.
+const MOST_VALUES: usize = 500_000;
+
+/// Bounds of what a field `json` holds. Its bytes are bounded with the message.
+pub(super) fn limits() -> Limits {
+    Limits { max_items: MOST_VALUES, ..Limits::default() }
+}
+
 /// Contents of the field `json`: an object, which is empty if the field is.
 pub(super) fn rest_of(message: &Message) -> Result<Map, Refused> {
     let text = message.text("json").unwrap_or_default();
     if text.trim().is_empty() {
         return Ok(Map::new());
     }
-    match json::from_slice(text.as_bytes(), &Limits::default()) {
+    match json::from_slice(text.as_bytes(), &limits()) {
+        Ok(Json::Object(map)) if map.len() > MOST_MEMBERS => {
+            let why = format!(
+                "`json` has {} members, and at most {MOST_MEMBERS} are taken: send fewer",
+                map.len()
+            );
+            Err(Refused::new("/json", why))
+        }
         Ok(Json::Object(map)) => Ok(map),
         Ok(other) => Err(Refused::new(
             "/json",

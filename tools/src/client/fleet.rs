@@ -28,6 +28,18 @@ pub struct FleetReplies {
 }
 
 impl FleetReplies {
+    /// Robots that refused are not silent. An error reply need not say whose it is: as many silent robots are accounted for
+    /// by those that do not.
+    fn account_for_refusals(&mut self) {
+        for robot in self.refusals.iter().filter_map(|(robot, _)| robot.as_ref()) {
+            self.silent.remove(robot);
+        }
+        let unnamed = self.refusals.iter().filter(|(robot, _)| robot.is_none()).count();
+        if self.silent.len() <= unnamed {
+            self.silent.clear();
+        }
+    }
+
     /// The failure to end with once the answers are shown; `None` if every robot answered.
     #[must_use]
     pub fn shortfall(&mut self) -> Option<Error> {
@@ -140,10 +152,7 @@ impl Client {
                 Err((robot, error)) => fleet.refusals.push((robot, error)),
             }
         }
-        // An error reply does not say whose it is: as many silent robots are accounted for.
-        if fleet.silent.len() <= fleet.refusals.len() {
-            fleet.silent.clear();
-        }
+        fleet.account_for_refusals();
         if fleet.answers.is_empty() && fleet.refusals.is_empty() {
             let names: Vec<String> = fleet.silent.into_iter().collect();
             return Err(self.no_answer(&names.join(", ")));
@@ -156,5 +165,34 @@ impl Client {
     pub fn robot_of<'k>(&self, key: &'k str) -> Option<&'k str> {
         let rest = key.strip_prefix(&self.prefix)?.strip_prefix('/')?;
         rest.split('/').next()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns those that stay silent, of `silent`, after refusals by these robots.
+    fn silent(silent: &[&str], refusals: &[Option<&str>]) -> Vec<String> {
+        let refusal = |robot: &Option<&str>| {
+            (robot.map(str::to_owned), Error::Negative { code: "NO", message: "no".to_owned() })
+        };
+        let mut fleet = FleetReplies {
+            silent: silent.iter().map(|&robot| robot.to_owned()).collect(),
+            refusals: refusals.iter().map(refusal).collect(),
+            ..FleetReplies::default()
+        };
+        fleet.account_for_refusals();
+        fleet.silent.into_iter().collect()
+    }
+
+    #[test]
+    fn who_refuses_is_not_silent_and_who_is_silent_is_named() {
+        assert_eq!(silent(&["a", "b"], &[Some("a")]), ["b"]);
+        assert_eq!(silent(&["a", "b", "c"], &[Some("a"), Some("c")]), ["b"]);
+        assert_eq!(silent(&["b"], &[Some("a")]), ["b"]);
+        assert_eq!(silent(&["a", "b"], &[Some("a"), None]), [""; 0]);
+        assert_eq!(silent(&["a", "b"], &[None]), ["a", "b"]);
+        assert_eq!(silent(&["a", "b"], &[None, None]), [""; 0]);
     }
 }

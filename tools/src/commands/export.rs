@@ -1,6 +1,6 @@
 //! `omir export`: a Bundle in a file, or a timeline of it.
 
-use std::io;
+use std::io::{self, Write as _};
 use std::path::Path;
 use std::time::Duration;
 
@@ -81,8 +81,13 @@ fn write(globals: &Globals, args: &ExportArgs, robot: &str, bundle: Value) -> Re
 fn timeline(globals: &Globals, file: &Path, entries: &[Value], compressed: bool) -> Result<()> {
     let mut exported = Exported::default();
     let mut write = |out: &mut dyn io::Write| {
-        exported = write_timeline(entries, compressed, out).map_err(io::Error::other)?;
-        Ok(())
+        let mut out = Watched { out, failed: None };
+        let written = write_timeline(entries, compressed, &mut out);
+        exported = written.map_err(|why| match out.failed {
+            Some(kind) => io::Error::new(kind, why),
+            None => io::Error::other(why),
+        })?;
+        out.flush()
     };
     if document::is_standard(file) {
         write(&mut io::stdout().lock())?;
@@ -91,4 +96,34 @@ fn timeline(globals: &Globals, file: &Path, entries: &[Value], compressed: bool)
     }
     let more = format!(", {} of them with a place", exported.placed);
     Ok(output::written(globals, exported.resources as u64, file, &more)?)
+}
+
+/// A writer that remembers how it failed first. The library of MCAP wraps that in errors of its own, and a reader that closed
+/// its pipe is no failure.
+struct Watched<W> {
+    out: W,
+    failed: Option<io::ErrorKind>,
+}
+
+impl<W> Watched<W> {
+    fn noted<T>(&mut self, done: io::Result<T>) -> io::Result<T> {
+        if let Err(error) = &done
+            && error.kind() != io::ErrorKind::Interrupted
+        {
+            self.failed.get_or_insert(error.kind());
+        }
+        done
+    }
+}
+
+impl<W: io::Write> io::Write for Watched<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let done = self.out.write(bytes);
+        self.noted(done)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let done = self.out.flush();
+        self.noted(done)
+    }
 }

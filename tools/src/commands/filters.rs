@@ -1,5 +1,7 @@
 //! Filters as selector parameters: `recall` and `export` share them.
 
+use omir_core::value::Map;
+
 use crate::cli::{FilterArgs, Moment};
 use crate::client::Client;
 use crate::error::{Error, Result};
@@ -61,6 +63,17 @@ pub(super) fn push(parameters: &mut Parameters, filters: &FilterArgs) -> Result<
     Ok(())
 }
 
+/// The spans among the moments, each under the name of its parameter: that is an instant of this computer's clock, and
+/// another one each time.
+pub(super) fn spans(filters: &FilterArgs) -> Map {
+    let both = [("before", &filters.before), ("after", &filters.after)].into_iter();
+    both.filter_map(|(name, given)| match given {
+        Some(Moment::At(when @ TimeBound::Ago(_))) => Some((name, when.time_expression())),
+        _ => None,
+    })
+    .collect()
+}
+
 /// `asOf` and its like take a moment, so a span is counted from this computer's clock.
 pub(super) fn moment(when: TimeBound) -> Result<Instant> {
     match when {
@@ -107,6 +120,17 @@ mod tests {
             selector(&["--as-of", "2026-01-01T01:00:00+01:00"]).unwrap(),
             "asOf=2026-01-01T00:00:00Z"
         );
+    }
+
+    #[test]
+    fn a_span_is_told_from_the_instant_that_it_becomes() {
+        let line = "omir recall --after 1h --before 2026-01-01 --until 1h";
+        let Command::Recall(args) = Cli::try_parse_from(line.split(' ')).unwrap().command else {
+            panic!("recall expected")
+        };
+        let spans = spans(&args.filters);
+        let spans: Vec<_> = spans.iter().map(|(name, span)| (name, span.as_str())).collect();
+        assert_eq!(spans, [("after", Some("now(-3600s)"))]);
     }
 
     #[test]

@@ -23,6 +23,7 @@ pub(super) fn run(globals: &Globals, args: &ForgetArgs) -> Result<()> {
     let mut missing = Vec::new();
     // What is to be forgotten is forgotten, also where nobody reads of it.
     let mut printed = Ok(());
+    let mut outcome = Ok(());
     for named in &args.references {
         let done = id_prefix::with(&client, &robot, named, |reference| {
             refuse_hasty(named, reference)?;
@@ -34,7 +35,10 @@ pub(super) fn run(globals: &Globals, args: &ForgetArgs) -> Result<()> {
                 missing.push(named.to_string());
                 continue;
             }
-            Err(error) => return Err(interrupted(error, forgotten, args.references.len())),
+            Err(error) => {
+                outcome = Err(interrupted(error, forgotten, args.references.len()));
+                break;
+            }
         };
         let count = count(&reply);
         forgotten += count;
@@ -54,10 +58,9 @@ pub(super) fn run(globals: &Globals, args: &ForgetArgs) -> Result<()> {
             ("seq", seq),
         ]));
     }
-    let outcome = match missing.is_empty() {
-        true => Ok(()),
-        false => Err(Error::not_found(format!("{robot} has no {}", missing.join(", ")))),
-    };
+    if outcome.is_ok() && !missing.is_empty() {
+        outcome = Err(Error::not_found(format!("{robot} has no {}", missing.join(", "))));
+    }
     told(printed, outcome)
 }
 

@@ -1,7 +1,7 @@
 //! `omir import`: each file as one transaction that is merged into what is stored.
 
 mod check;
-mod load;
+pub(super) mod load;
 mod recording;
 mod send;
 mod tally;

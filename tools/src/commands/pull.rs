@@ -34,7 +34,8 @@ pub(super) fn run(globals: &Globals, args: &PullArgs) -> Result<()> {
     if filter.contains_key("asOf") {
         return Err(Error::Usage("--as-of: a pull is of what is known now".to_owned()));
     }
-    let mut partial = PartialPull::open(args.output.as_deref(), filter)?;
+    let spans = filters::spans(&args.filters);
+    let mut partial = PartialPull::open(args.output.as_deref(), filter, spans)?;
     let bar = progress::bar(globals, 0, "pulling");
     bar.set_position(partial.count);
     let guard = interrupt::Guard::new();

@@ -4,17 +4,16 @@
 use std::time::Duration;
 
 use indicatif::ProgressBar;
-use omir_core::cbor;
 use omir_core::code::Code;
 use omir_core::link::message::{MOST_MESSAGE, Push, Pushed, Request, Response};
-use omir_core::reference::Ref;
 use omir_core::value::Value;
 
+use super::import::load::{self, Resource};
 use crate::cli::{Globals, PushArgs};
 use crate::error::{Error, Result};
 use crate::retry::{BUSY, Retry};
 use crate::serial::{Line, Lost, refused};
-use crate::{batches, document, output, progress};
+use crate::{batches, output, progress};
 
 /// A slow line and a slow card take their time.
 const AT_LEAST: Duration = Duration::from_secs(300);
@@ -24,11 +23,9 @@ const PUSHING: &str = "pushing";
 const AROUND: usize = 64;
 
 pub(super) fn run(globals: &Globals, args: &PushArgs) -> Result<()> {
-    let document = document::read(&args.file)?;
-    let resources = document::resources(&args.file, document)?;
-    let sizes: Vec<usize> =
-        resources.iter().map(|(_, resource)| cbor::to_vec(resource).len()).collect();
-    let parts = parts(args, &resources, &sizes)?;
+    // As an import reads it: what has no name would be stored again each time.
+    let resources = load::read(&args.file)?.resources;
+    let parts = parts(args, &resources)?;
     let mut line = Line::open(&args.port, args.baud, globals.timeout)?;
     let info = line.info(globals.timeout)?;
     match &args.token {
@@ -96,35 +93,20 @@ fn text(all: &Pushed) -> String {
 }
 
 /// Splits resources into messages.
-fn parts(
-    args: &PushArgs,
-    resources: &[(String, Value)],
-    sizes: &[usize],
-) -> Result<Vec<Vec<usize>>> {
+fn parts(args: &PushArgs, resources: &[Resource]) -> Result<Vec<Vec<usize>>> {
+    if resources.is_empty() {
+        return Ok(Vec::new());
+    }
     let room = MOST_MESSAGE - AROUND;
-    if sizes.iter().sum::<usize>() <= room {
-        return Ok(vec![(0..resources.len()).collect()]);
+    let bytes = |part: &[usize]| part.iter().map(|&at| resources[at].bytes).sum::<usize>();
+    let all: Vec<usize> = (0..resources.len()).collect();
+    if bytes(&all) <= room {
+        return Ok(vec![all]);
     }
-    let mut items = Vec::with_capacity(resources.len());
-    for ((pointer, resource), &bytes) in resources.iter().zip(sizes) {
-        let text = |name| resource.get(name).and_then(Value::as_str);
-        let name = format!(
-            "{}/{}",
-            text("resourceType").unwrap_or_default(),
-            text("id").unwrap_or_default()
-        );
-        let name: Ref = name.parse().map_err(|_| Error::Input {
-            message: format!(
-                "{}: {pointer}: has no resourceType and id, and a file that is sent in parts needs them",
-                args.file.display()
-            ),
-            path: Some(pointer.clone()),
-        })?;
-        items.push(batches::Item { name, parent: text("parentId").map(str::to_owned), bytes });
-    }
+    let items: Vec<batches::Item> = resources.iter().map(Resource::item).collect();
     let parts = batches::plan(&items);
     // Parents in a circle travel together.
-    match parts.iter().map(|part| part.iter().map(|&at| sizes[at]).sum::<usize>()).max() {
+    match parts.iter().map(|part| bytes(part)).max() {
         Some(bytes) if bytes > room => {
             let message = format!(
                 "{bytes} bytes of it belong together, and a serial line takes {MOST_MESSAGE} at once: \
@@ -141,7 +123,7 @@ fn push(
     globals: &Globals,
     args: &PushArgs,
     line: &mut Line,
-    resources: &[(String, Value)],
+    resources: &[Resource],
     part: &[usize],
     bar: &ProgressBar,
 ) -> Result<Pushed> {
@@ -165,10 +147,10 @@ fn push(
 fn attempt(
     globals: &Globals,
     line: &mut Line,
-    resources: &[(String, Value)],
+    resources: &[Resource],
     part: &[usize],
 ) -> Result<Pushed> {
-    let items = part.iter().map(|&at| resources[at].1.clone()).collect();
+    let items = part.iter().map(|&at| resources[at].value.clone()).collect();
     // Who pushes a file wants what is in it, as with `omir import`.
     line.ask(Request::Push(Push { items, restore: true }))?;
     let answer = refused(line.answer(globals.timeout.max(AT_LEAST))?);
@@ -180,13 +162,13 @@ fn attempt(
 }
 
 /// A refusal points into the message; the reader knows the file.
-fn located(error: Error, resources: &[(String, Value)], part: &[usize]) -> Error {
+fn located(error: Error, resources: &[Resource], part: &[usize]) -> Error {
     let Error::Refused { code, message, path: Some(path) } = error else { return error };
     let in_file = || {
         let inside = path.strip_prefix('/')?;
         let (position, rest) = inside.split_at(inside.find('/').unwrap_or(inside.len()));
-        let (pointer, _) = resources.get(*part.get(position.parse::<usize>().ok()?)?)?;
-        Some(format!("{pointer}{rest}"))
+        let resource = resources.get(*part.get(position.parse::<usize>().ok()?)?)?;
+        Some(format!("{}{rest}", resource.pointer))
     };
     let path = in_file().unwrap_or_else(|| path.clone());
     Error::Refused { code, message, path: Some(path) }

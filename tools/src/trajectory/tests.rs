@@ -160,6 +160,11 @@ fn seconds_are_exact() {
     for text in ["", ".", "e5", "-", "1e", "1.2.3", "0x10", "nan", "1e99", "1 2"] {
         assert_eq!(exact_nanos(text), None, "{text}");
     }
+    // Exponents at the ends of what is counted in.
+    for text in ["1e2147483640", "1e2147483647", "11e2147483647", "0.01e-2147483648"] {
+        assert_eq!(exact_nanos(text), None, "{text}");
+    }
+    assert_eq!(exact_nanos("1e-2147483648"), Some(0));
 }
 
 #[test]
@@ -223,6 +228,10 @@ fn relative_times_need_a_start_and_absolute_ones_none() {
     assert_eq!(fault.line, 7);
     assert!(moments(&absolute, Some(start), None).is_err());
     assert!(moments(&[pose(i128::from(i64::MAX) * 100)], None, None).is_err());
+    // A sum that nothing holds.
+    assert!(moments(&[pose(0), pose(i128::MAX)], Some(start), None).is_err());
+    let early: Instant = "1900-01-01T00:00:00Z".parse().unwrap();
+    assert!(moments(&[pose(i128::MIN)], Some(early), None).is_err());
 }
 
 #[test]

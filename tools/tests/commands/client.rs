@@ -5,7 +5,7 @@
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-use omird_tests::process::free_endpoint;
+use omird_tests::process::{free_endpoint, nobody_reads};
 use zenoh::bytes::Encoding;
 use zenoh::liveliness::LivelinessToken;
 use zenoh::query::Query;
@@ -228,6 +228,26 @@ fn refusals_end_with_one_and_say_why() {
 }
 
 #[test]
+fn a_forget_that_stops_half_way_says_what_is_forgotten() {
+    let robot = Robot::start("r1", |verb, parameters| match (verb, parameters) {
+        ("forget", "ref=MemoryRecord/first") => {
+            Some(Ok(r#"{"forgotten":1,"durable":true,"seq":2}"#))
+        }
+        ("forget", _) => Some(Err(r#"{"code":"READ_ONLY","message":"no more","path":""}"#)),
+        _ => Some(Err(MISSING)),
+    });
+    let output = omir(&[&robot], &["forget", "first", "second", "third", "--json"]);
+    assert_ends(&output, 3);
+    let told = text(&output.stdout);
+    assert!(told.contains("\"forgotten\": 1") && told.contains("\"seq\": 2"), "{told}");
+    assert!(text(&output.stderr).contains("no more"), "{}", text(&output.stderr));
+    // Where nothing is forgotten there is nothing to tell.
+    let output = omir(&[&robot], &["forget", "second", "--json"]);
+    assert_ends(&output, 1);
+    assert!(output.stdout.is_empty());
+}
+
+#[test]
 fn a_robot_that_is_not_there_ends_with_four() {
     let robot = Robot::start("r1", |_, _| None);
     let output = omir(&[&robot], &["--robot", "r9", "status"]);
@@ -323,6 +343,53 @@ fn an_import_in_parts_that_stops_half_way_ends_with_three() {
         complaint.contains("Entity/e299: no (INVALID_RESOURCE at /entry/299/name)"),
         "{complaint}"
     );
+}
+
+/// A recording of words, one message each other second.
+fn recording(words: &[String]) -> Vec<u8> {
+    let text = |text: &str| [&(text.len() as u32).to_le_bytes()[..], text.as_bytes()].concat();
+    let one = 1_u16.to_le_bytes().to_vec();
+    // Its number, name, encoding and text.
+    let schema = [one.clone(), text("std_msgs/msg/String"), text("ros2msg"), text("string data\n")];
+    // Its number and that of the schema, the topic, the encoding, and no more.
+    let channel = [one.clone(), one.clone(), text("/words"), text("cdr"), vec![0; 4]];
+    let mut records = vec![(3_u8, schema.concat()), (4, channel.concat())];
+    for (n, words) in (0_u64..).zip(words) {
+        let time = ((1_780_000_000 + 2 * n) * 1_000_000_000).to_le_bytes().to_vec();
+        let data = [vec![0, 1, 0, 0], text(&format!("{words}\0"))].concat();
+        records.push((5, [one.clone(), vec![0; 4], time.clone(), time, data].concat()));
+    }
+    let mut file = b"\x89MCAP0\r\n".to_vec();
+    for (opcode, bytes) in records {
+        file.push(opcode);
+        file.extend((bytes.len() as u64).to_le_bytes());
+        file.extend(bytes);
+    }
+    file
+}
+
+#[test]
+fn an_import_of_a_recording_that_stops_within_a_batch_says_what_is_in() {
+    // Its resources are one batch, and take two requests.
+    let robot = Robot::start("r1", |verb, parameters| {
+        use std::sync::atomic::{AtomicU32, Ordering};
+        static REQUESTS: AtomicU32 = AtomicU32::new(0);
+        assert_eq!((verb, parameters), ("remember", "merge=true"));
+        match REQUESTS.fetch_add(1, Ordering::SeqCst) {
+            0 => Some(Ok(MERGED)),
+            _ => Some(Err(r#"{"code":"INVALID_RESOURCE","message":"no","path":""}"#)),
+        }
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("words.mcap");
+    let words: Vec<String> = (0..100).map(|n| format!("{n} {}", "x".repeat(8_000))).collect();
+    std::fs::write(&file, recording(&words)).unwrap();
+    let output = omir(&[&robot], &["import", file.to_str().unwrap(), "--json"]);
+    assert_ends(&output, 3);
+    let complaint = text(&output.stderr);
+    assert!(complaint.contains("2 resources are acknowledged"), "{complaint}");
+    let told = text(&output.stdout);
+    assert!(told.contains("\"resources\": 100") && told.contains("\"added\": 1"), "{told}");
 }
 
 #[test]
@@ -439,6 +506,24 @@ fn a_closed_pipe_is_no_failure() {
     let mut child = command(&[&robot], &["recall"]).stdout(Stdio::piped()).spawn().unwrap();
     drop(child.stdout.take());
     assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn a_timeline_into_a_closed_pipe_is_no_failure() {
+    let robot = Robot::start("r1", |_, _| {
+        Some(Ok(r#"{"resourceType":"Bundle","omirVersion":"R1","entry":[{"resourceType":"Entity",
+            "id":"dock","name":"dock"}]}"#))
+    });
+    let export = ["export", "--format", "mcap", "-o", "-"];
+    for words in [&export[..], &[&export[..], &["--uncompressed"]].concat()] {
+        let output = command(&[&robot], words).stdout(nobody_reads()).output().unwrap();
+        assert_ends(&output, 0);
+        assert!(output.stderr.is_empty(), "{}", text(&output.stderr));
+    }
+    // A card that is full is one.
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let output = command(&[&robot], &export).stdout(full).output().unwrap();
+    assert_ends(&output, 2);
 }
 
 #[test]

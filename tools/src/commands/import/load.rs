@@ -23,11 +23,11 @@ use crate::trajectory::{self, Fault, Pose, euroc, kitti, tum};
 const ENVELOPE: usize = 48;
 
 /// A file that can be imported.
-pub(super) struct File {
+pub(in crate::commands) struct File {
     /// Its name, for messages.
     pub(super) path: PathBuf,
     /// Its contents, in their order.
-    pub(super) resources: Vec<Resource>,
+    pub(in crate::commands) resources: Vec<Resource>,
     /// Number of those that have the name of an earlier one.
     pub(super) repeated: usize,
 }
@@ -87,20 +87,20 @@ impl Track {
 }
 
 /// One resource of a file.
-pub(super) struct Resource {
+pub(in crate::commands) struct Resource {
     /// The place in the file: a JSON Pointer.
-    pub(super) pointer: String,
+    pub(in crate::commands) pointer: String,
     /// Its name.
     pub(super) name: Ref,
     /// The resource.
-    pub(super) value: Value,
+    pub(in crate::commands) value: Value,
     /// Its size when it is sent.
-    pub(super) bytes: usize,
+    pub(in crate::commands) bytes: usize,
 }
 
 impl Resource {
     /// The key of its place in the order of sending.
-    pub(super) fn item(&self) -> Item {
+    pub(in crate::commands) fn item(&self) -> Item {
         let parent = self.value.get("parentId").and_then(Value::as_str);
         Item { name: self.name.clone(), parent: parent.map(str::to_owned), bytes: self.bytes }
     }
@@ -127,16 +127,23 @@ pub(super) fn files(args: &ImportArgs, quiet: bool) -> Result<Vec<Loaded>> {
 
 fn one(path: &Path, args: &ImportArgs, quiet: bool) -> Result<Loaded> {
     match args.format() {
-        Format::Omir => {
-            let document = document::read(path)?;
-            check::conforms(path, &document)?;
-            file(path, document::resources(path, document)?).map(Loaded::Document)
-        }
+        Format::Omir => read(path).map(Loaded::Document),
         format => {
             let track = track(path, format, &args.trajectory, quiet)?;
             Ok(Loaded::Drive(path.to_owned(), track))
         }
     }
+}
+
+/// Reads a document that can be sent again: it conforms, so each of its resources has a name, and a date where one is
+/// needed.
+///
+/// # Errors
+/// [`Error::Input`] with what is wrong or missing.
+pub(in crate::commands) fn read(path: &Path) -> Result<File> {
+    let document = document::read(path)?;
+    check::conforms(path, &document)?;
+    file(path, document::resources(path, document)?)
 }
 
 /// Resources that are a file, each behind its pointer.

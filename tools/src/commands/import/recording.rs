@@ -54,10 +54,11 @@ pub(super) fn run(globals: &Globals, args: &ImportArgs) -> Result<()> {
     let finished = sent.and_then(|()| sink.finish(globals));
     let printed = tell(globals, args, &report, &sink);
     let outcome = match finished {
-        Err(error) if sink.count > 0 && sink.is_sending() => Err(Error::Partial(format!(
-            "{} resources are stored and the rest is not; importing again completes it. The cause: \
-             {error}",
-            sink.count
+        // Of a batch that was not sent to its end some requests are answered as well.
+        Err(error) if sink.tally.acknowledged() > 0 => Err(Error::Partial(format!(
+            "{} resources are acknowledged and the rest is not; importing again completes it. The \
+             cause: {error}",
+            sink.tally.acknowledged()
         ))),
         // What cannot be read counts for more than that nobody takes the rest.
         Err(error @ Error::Output(_)) if error.exit_code() == 0 => lost(&report).and(Err(error)),
@@ -149,6 +150,7 @@ fn pour(import: &mut Import, sink: &mut Sink<'_>, bar: &ProgressBar) -> Result<(
 struct Sink<'a> {
     to: To<'a>,
     tally: Tally,
+    /// Resources that the recording gave so far.
     count: usize,
 }
 
@@ -184,7 +186,7 @@ impl<'a> Sink<'a> {
     }
 
     fn take(&mut self, resources: Vec<Value>, bar: &ProgressBar) -> Result<()> {
-        let count = resources.len();
+        self.count += resources.len();
         match &mut self.to {
             To::Nowhere => {}
             To::Document(_, Some(writer)) => {
@@ -198,7 +200,6 @@ impl<'a> Sink<'a> {
                 shipment.send_parts(&file, bar, &mut self.tally)?;
             }
         }
-        self.count += count;
         Ok(())
     }
 

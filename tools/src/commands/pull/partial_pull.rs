@@ -36,8 +36,10 @@ pub struct Origin {
 /// The resources received so far.
 pub struct PartialPull {
     kept: Destination,
-    /// The filter.
+    /// The filter. What goes on has the instants of the first pull.
     pub filter: Map,
+    /// The members of it that were given as spans, as they were given.
+    spans: Map,
     /// Known once the first answer came.
     pub origin: Option<Origin>,
     /// The number to resume from.
@@ -55,13 +57,15 @@ enum Destination {
 }
 
 impl PartialPull {
-    /// Nothing yet, or what an earlier pull into the same file left.
+    /// Nothing yet, or what an earlier pull into the same file left. `spans` are the members of the `filter` that are
+    /// instants for this pull alone: two pulls are the same if these are the same spans.
     ///
     /// # Errors
     /// [`Error::Input`]: `FILE.part` cannot be used, or is of another pull.
-    pub fn open(output: Option<&Path>, filter: Map) -> Result<PartialPull> {
+    pub fn open(output: Option<&Path>, filter: Map, spans: Map) -> Result<PartialPull> {
         let lost = (0, String::new());
-        let new = |kept| PartialPull { kept, filter, origin: None, next: None, count: 0, lost };
+        let origin = None;
+        let new = |kept| PartialPull { kept, filter, spans, origin, next: None, count: 0, lost };
         let Some(output) = output.filter(|file| !document::is_standard(file)) else {
             return Ok(new(Destination::Document(Box::new(bundle(
                 Path::new("-"),
@@ -103,9 +107,19 @@ impl PartialPull {
     fn take_up(&mut self, path: &Path, head: &Value) -> Result<()> {
         let start_over =
             |why: &str| Err(Error::input(path, format!("{why}; remove it to start over")));
-        if head.get("filter").and_then(Value::as_object) != Some(&self.filter) {
+        let object = |name| head.get(name).and_then(Value::as_object);
+        let mut filter = self.filter.clone();
+        for (name, _) in &self.spans {
+            if let Some(instant) = object("filter").and_then(|filter| filter.get(name)) {
+                filter.insert(name, instant.clone());
+            }
+        }
+        let no_spans = Map::new();
+        let same_spans = *object("spans").unwrap_or(&no_spans) == self.spans;
+        if !same_spans || object("filter") != Some(&filter) {
             return start_over("is of a pull with other filters");
         }
+        self.filter = filter;
         let text = |name| head.get(name).and_then(Value::as_str).map(str::to_owned);
         let (Some(robot), Some(store), Some(as_of)) = (text("robot"), text("store"), text("asOf"))
         else {
@@ -171,6 +185,9 @@ impl PartialPull {
             head.insert("store", origin.store.as_str());
             head.insert("asOf", origin.as_of.as_str());
             head.insert("filter", self.filter.clone());
+            if !self.spans.is_empty() {
+                head.insert("spans", self.spans.clone());
+            }
             append(path, file, &Value::Object(head))?;
         }
         self.origin = Some(origin);
@@ -340,10 +357,34 @@ mod tests {
     fn two_do_not_pull_into_one_file() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("x.omir");
-        let first = PartialPull::open(Some(&file), Map::new()).unwrap();
-        let Err(error) = PartialPull::open(Some(&file), Map::new()) else { panic!("both write") };
+        let first = PartialPull::open(Some(&file), Map::new(), Map::new()).unwrap();
+        let again = PartialPull::open(Some(&file), Map::new(), Map::new());
+        let Err(error) = again else { panic!("both write") };
         assert!(error.to_string().contains("another pull"), "{error}");
         drop(first);
-        PartialPull::open(Some(&file), Map::new()).unwrap();
+        PartialPull::open(Some(&file), Map::new(), Map::new()).unwrap();
+    }
+
+    #[test]
+    fn a_pull_of_the_same_span_goes_on_with_its_first_instant() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("x.omir");
+        let one = |value: &str| -> Map { [("after", value)].into_iter().collect() };
+        let open = |after: &str, spans: Map| PartialPull::open(Some(&file), one(after), spans);
+        let origin = Origin { robot: "r".into(), store: "s".into(), as_of: "t".into() };
+        let mut partial = open("2026-01-01T00:00:00Z", one("now(-3600s)")).unwrap();
+        partial.begin(origin).unwrap();
+        drop(partial);
+        let partial = open("2026-01-01T00:05:00Z", one("now(-3600s)")).unwrap();
+        assert_eq!(partial.filter, one("2026-01-01T00:00:00Z"));
+        drop(partial);
+        for (after, spans) in [
+            ("2026-01-01T00:05:00Z", one("now(-60s)")),
+            ("2026-01-01T00:05:00Z", Map::new()),
+            ("2026-01-01T00:00:00Z", Map::new()),
+        ] {
+            let Err(error) = open(after, spans) else { panic!("it is another pull") };
+            assert!(error.to_string().contains("other filters"), "{error}");
+        }
     }
 }

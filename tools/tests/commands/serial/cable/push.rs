@@ -19,6 +19,46 @@ fn a_push_needs_the_token() {
 }
 
 #[test]
+fn what_would_be_stored_again_each_time_is_refused_before_it_is_sent() {
+    // There is no cable yet.
+    let rig = Rig::new();
+    let push = ["push", "new.omir", "--token", "open sesame"];
+    for (text, missing) in [
+        (
+            r#"{"resourceType":"MemoryRecord","content":"c","createdAt":"2026-01-01T00:00:00Z"}"#,
+            "\"id\" is missing",
+        ),
+        (r#"{"resourceType":"MemoryRecord","id":"m","content":"c"}"#, "\"createdAt\" is missing"),
+        (r#"[{"resourceType":"Entity","id":"e","name":"n"},{"name":"m"}]"#, "/1"),
+    ] {
+        fs::write(rig.path("new.omir"), text).unwrap();
+        let said = ends_with(&rig.omir(&push), 2);
+        assert!(said.contains(missing) && said.contains("nothing was sent"), "{said}");
+    }
+}
+
+#[test]
+fn a_segments_manifest_stays_behind() {
+    let rig = Rig::new();
+    let _cable = rig.plug(usize::MAX);
+    let manifest = r#"{"resourceType":"Episode","id":"omird.segment.0000000001","content":"c",
+        "createdAt":"2026-01-01T00:00:00Z","extension":[{"url":"urn:omird:ext:segment","valueJson":{"format":1}}]}"#;
+    let push = |entries: &str| {
+        let bundle =
+            format!(r#"{{"resourceType":"Bundle","omirVersion":"R1","entry":[{entries}]}}"#);
+        fs::write(rig.path("segment.omir"), bundle).unwrap();
+        let output = rig.omir(&["push", "segment.omir", "--token", "open sesame"]);
+        ends_with(&output, 0);
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let entity = r#"{"resourceType":"Entity","id":"e","name":"n"}"#;
+    assert_eq!(push(&format!("{manifest},{entity}")), "1 stored, 0 unchanged\n");
+    assert_eq!(push(manifest), "0 stored, 0 unchanged\n");
+    let stored = rig.engine.get(&"Episode/omird.segment.0000000001".parse().unwrap()).unwrap();
+    assert!(stored.is_none());
+}
+
+#[test]
 fn a_large_file_is_pushed_in_parts_that_hold_together() {
     let rig = Rig::new();
     let _cable = rig.plug(usize::MAX);
@@ -45,7 +85,9 @@ fn a_large_file_is_pushed_in_parts_that_hold_together() {
     assert_eq!(rig.omir(&push).stdout, b"0 stored, 301 unchanged\n");
 
     // A part that is refused leaves those before it, and says where in the file.
-    items.push(r#"{"resourceType":"MemoryRecord","id":"bad","content":5}"#.to_owned());
+    let bad = r#"{"resourceType":"MemoryRecord","id":"bad","content":"c","createdAt":"2026-01-01T00:00:00Z",
+        "entityRefs":[{"ref":"Entity/nowhere"}]}"#;
+    items.push(bad.to_owned());
     fs::write(&file, format!("[{}]", items.join(","))).unwrap();
     let said = ends_with(&rig.omir(&push), 3);
     assert!(said.contains("of 302 resources are in") && said.contains("/301"), "{said}");
