@@ -258,6 +258,33 @@ fn agents_do_not_see_each_other() {
 }
 
 #[test]
+fn null_is_as_good_as_nothing() {
+    let rig = Rig::new();
+    rig.ask("memory.store", OPEN);
+    let methods = [
+        ("memory.get_context", ""),
+        ("memory.prune", r#","dry_run":true"#),
+        ("memory.detect_error_patterns", ""),
+        ("memory.get_error_history", ""),
+        ("memory.get_compression_metrics", ""),
+        ("memory.adjust_compression", r#","auto":false"#),
+    ];
+    // The first agent of the token is another one: where nobody names an agent, the task says whose it is.
+    let ace = somebody(&[ACE], &["a2", "a1"]);
+    let critical = ("memory.get_critical_memories", "");
+    for (method, more) in methods.into_iter().chain([critical]) {
+        let params = format!(r#"{{"agent_id":null,"task_id":"t1"{more}}}"#);
+        let told = rig.response(&ace, method, &params);
+        assert!(told.get("result").is_some(), "{method}: {told}");
+    }
+    for (method, more) in methods {
+        rig.ask(method, &format!(r#"{{"task_id":null{more}}}"#));
+    }
+    let metrics = r#"{"task_id":null,"stage_id":null}"#;
+    rig.ask("memory.get_compression_metrics", metrics);
+}
+
+#[test]
 fn a_caller_without_the_scope_is_told_so() {
     let rig = Rig::new();
     let refused = rig.response(&agent("a1"), "memory.get_critical_memories", "{}");

@@ -34,7 +34,7 @@ const MOST_SENTENCES: usize = 100;
 
 /// Makes a context.
 pub(crate) fn get_context(call: &mut Call<'_>) -> Result<Map, Failure> {
-    let named = call.params.states("agent_id") || !call.params.states("task_id");
+    let named = call.params.has("agent_id") || !call.params.has("task_id");
     let agent = if named { Some(call.take_agent()?) } else { None };
     let wish = Wish::read(&mut call.params, 2000)?;
     let worked = call.take_task(agent.as_deref()).and_then(|task| {

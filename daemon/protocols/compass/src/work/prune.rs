@@ -23,8 +23,8 @@ const PAYLOAD_PART: usize = 4;
 
 /// Prunes memories of an agent or a task. Critical ones stay.
 pub(crate) fn prune(call: &mut Call<'_>) -> Result<Map, Failure> {
-    let named = call.params.states("agent_id");
-    let own = match call.params.states("task_id") && !named {
+    let named = call.params.has("agent_id");
+    let own = match call.params.has("task_id") && !named {
         true => None,
         false => Some(call.take_agent()?),
     };
