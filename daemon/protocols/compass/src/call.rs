@@ -157,17 +157,25 @@ impl Store {
         self.find(&search)
     }
 
-    /// Returns the errors of a task in its last stages, newest first: those among its newest, of which there are so many.
+    /// Returns the errors of a task in its last stages and between them, newest first: those among its newest, of which there
+    /// are so many.
     pub(crate) fn recent_errors(
         &self,
         task: &Task,
         stages: usize,
         most: usize,
     ) -> Result<Vec<Kept<ErrorRecord>>, Failure> {
-        let last: Vec<&str> =
-            task.stages.iter().rev().take(stages).map(|note| &*note.stage_id).collect();
+        let last: Vec<&StageNote> = task.stages.iter().rev().take(stages).collect();
+        let since = last.last().and_then(|note| Timestamp::parse(&note.began_at).ok());
+        let is_recent = |error: &ErrorRecord| match &error.stage_id {
+            Some(id) => last.iter().any(|note| note.stage_id == *id),
+            // Between two stages a task has none: what counts is if the first of the last ones had begun.
+            None => since.is_none_or(|since| {
+                Timestamp::parse(&error.recorded_at).is_ok_and(|at| at >= since)
+            }),
+        };
         let mut errors = self.errors_of(task, most, None)?;
-        errors.retain(|error| error.state.stage_id.as_deref().is_some_and(|id| last.contains(&id)));
+        errors.retain(|error| is_recent(&error.state));
         Ok(errors)
     }
 
