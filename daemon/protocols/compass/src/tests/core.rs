@@ -484,6 +484,24 @@ fn pruning_can_be_tried_first() {
     assert_eq!(list(&all, "/memories").len(), 4);
 }
 
+#[test]
+fn critical_memories_above_a_capacity_are_counted() {
+    let rig = Rig::with(Settings { episodic_memory_capacity: 0, ..Settings::default() });
+    for n in 0..3 {
+        rig.store(&format!("Door {n} must stay closed at night."));
+    }
+    let other = rig.store("box 4 was moved");
+    let prune = |more: &str| rig.ask("memory.prune", &format!(r#"{{"task_id":"t1"{more}}}"#));
+    let counts = |pruned: &Value| (number(pruned, "/pruned"), number(pruned, "/kept_critical"));
+    assert_eq!(counts(&prune("")), (0.0, 0.0), "there is no bound");
+    rig.compass.reconfigure(Settings { episodic_memory_capacity: 2, ..Settings::default() });
+    assert_eq!(counts(&prune(r#","dry_run":true"#)), (1.0, 1.0), "two of four are above it");
+    let pruned = prune("");
+    assert_eq!(counts(&pruned), (1.0, 1.0));
+    assert_eq!(list(&pruned, "/ids"), [text(&other, "/memory_id").into()]);
+    assert_eq!(counts(&prune("")), (0.0, 1.0));
+}
+
 /// A rig whose payloads are small, with more long memories in a task than one of them holds.
 fn with_long_memories() -> Rig {
     let settings = Settings { episodic_memory_capacity: 0, ..Settings::default() };
