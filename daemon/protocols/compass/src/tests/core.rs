@@ -380,6 +380,35 @@ fn what_is_above_the_capacity_is_put_aside() {
 }
 
 #[test]
+fn many_that_store_into_a_full_task_at_once_are_all_taken() {
+    const THREADS: usize = 8;
+    let rig = Rig::with(Settings { episodic_memory_capacity: 3, ..Settings::default() });
+    let active = || {
+        let found =
+            rig.ask("memory.retrieve", r#"{"query":"box","task_id":"t1","k":100,"touch":false}"#);
+        list(&found, "/memories").len()
+    };
+    (0..3).for_each(|n| drop(rig.store(&format!("box {n} was moved"))));
+    for round in 0..20 {
+        let start = std::sync::Barrier::new(THREADS);
+        std::thread::scope(|scope| {
+            for n in 0..THREADS {
+                let (rig, start) = (&rig, &start);
+                scope.spawn(move || {
+                    start.wait();
+                    rig.store(&format!("box {} was moved", 10 * round + n));
+                });
+            }
+        });
+        // The next one takes with it what they left.
+        let over = active() - 3;
+        let next = rig.store(&format!("box {} was moved", 10 * round + THREADS));
+        assert_eq!(number(&next, "/pruned"), (over + 1) as f64, "{round}");
+        assert_eq!(active(), 3);
+    }
+}
+
+#[test]
 fn the_least_relevant_goes_first_also_after_it_has_changed() {
     let settings = Settings { episodic_memory_capacity: 3, ..Settings::default() };
     let rig = Rig::with(settings);
