@@ -211,7 +211,8 @@ impl Store {
         Ok(handles)
     }
 
-    /// Returns the shape of a memory, and adds the handles that it bears.
+    /// Returns the shape of a memory, and adds the handles that it bears. One that is critical has no end, whatever
+    /// `valid_until` says: the engine finds nothing that is past it.
     pub(crate) fn shape_of_memory(
         &self,
         batch: &mut Batch,
@@ -257,7 +258,7 @@ impl Store {
             importance: Some(importance),
             anchored: memory.is_critical,
             event_time: Timestamp::parse(&memory.timestamp).ok(),
-            valid_until,
+            valid_until: valid_until.filter(|_| !memory.is_critical),
             entities: handles,
             parent: parent.map(|name| name.id),
             external_id: Some(format!("compass:{}", memory.memory_id)),

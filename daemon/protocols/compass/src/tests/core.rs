@@ -362,6 +362,53 @@ fn a_working_memory_is_found_for_an_hour() {
 }
 
 #[test]
+fn a_critical_working_memory_has_no_end() {
+    let rig = Rig::new();
+    let store = |content: &str| {
+        let params = format!(r#"{{"content":"{content}","memory_type":"working"}}"#);
+        text(&rig.ask("memory.store", &params), "/memory_id").to_owned()
+    };
+    let watcher = somebody(&[ACE], &["a1"]);
+    let decide = |id: &str, more: &str| {
+        let params = format!(r#"{{"memory_id":"{id}","is_critical":{more}}}"#);
+        let told = rig.response(&watcher, "memory.update_criticality", &params);
+        assert!(told.get("result").is_some(), "{told}");
+    };
+    let ids = || {
+        let found = rig.ask("memory.retrieve", r#"{"query":"cup plate fork spoon","k":9}"#);
+        let ids = list(&found, "/memories").iter();
+        let mut ids: Vec<String> =
+            ids.map(|one| text(one, "/memory/memory_id").to_owned()).collect();
+        ids.sort();
+        ids
+    };
+    let sorted = |mut ids: Vec<String>| {
+        ids.sort();
+        ids
+    };
+    let by_rule = store("The cup must not be lifted.");
+    let by_caller = store("The plate is on the table.");
+    let by_change = store("The fork is in the drawer.");
+    store("The spoon is in the sink.");
+    decide(&by_caller, r#"true,"reason":"the owner says so""#);
+    let params = format!(r#"{{"memory_id":"{by_change}","content":"The fork must stay there."}}"#);
+    rig.ask("memory.update", &params);
+    rig.clock.advance(Duration::from_secs(3601));
+    assert_eq!(ids(), sorted(vec![by_rule.clone(), by_caller.clone(), by_change.clone()]));
+    // A change of its type gives it no end either.
+    for kind in ["episodic", "working"] {
+        let params = format!(r#"{{"memory_id":"{by_rule}","memory_type":"{kind}"}}"#);
+        rig.ask("memory.update", &params);
+    }
+    // One that is critical no more lasts as long as a new one.
+    decide(&by_caller, "false");
+    rig.clock.advance(Duration::from_secs(3500));
+    assert_eq!(ids(), sorted(vec![by_rule.clone(), by_caller, by_change.clone()]));
+    rig.clock.advance(Duration::from_secs(101));
+    assert_eq!(ids(), sorted(vec![by_rule, by_change]));
+}
+
+#[test]
 fn what_is_above_the_capacity_is_put_aside() {
     let rig = Rig::new();
     rig.store("The robot must not enter room 12.");

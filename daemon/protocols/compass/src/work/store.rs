@@ -261,7 +261,7 @@ fn answer(
     map
 }
 
-/// Returns the instant after which a memory of this type is not found any more.
+/// Returns the instant after which a memory of this type is not found any more, unless it is critical.
 pub(crate) fn valid_until(call: &Call<'_>, kind: MemoryType, now: Timestamp) -> Option<Timestamp> {
     let ttl = i64::try_from(call.settings.working_memory_ttl.as_micros()).unwrap_or(i64::MAX);
     (kind == MemoryType::Working).then(|| now.checked_add_micros(ttl))?
