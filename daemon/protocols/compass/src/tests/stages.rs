@@ -116,6 +116,22 @@ fn a_stage_is_completed_once() {
 }
 
 #[test]
+fn what_a_caller_calls_a_constraint_is_a_fact_whatever_its_words() {
+    let rig = Rig::new();
+    rig.ask(
+        "memory.store",
+        r#"{"task_id":"t1","content":"The dock is wet. The lamp is on.","is_critical":true,"criticality_reason":"constraint"}"#,
+    );
+    let facts = ["The dock is wet.", "The lamp is on."];
+    let context = || rig.ask("memory.get_context", r#"{"task_id":"t1","format":"json"}"#);
+    let expected: Vec<Value> = facts.iter().map(|fact| format!("- {fact}").into()).collect();
+    assert_eq!(list(&context(), "/context/critical_facts"), expected);
+    let done = rig.ask("memory.complete_stage", r#"{"task_id":"t1"}"#);
+    assert_eq!(list(&done, "/stage/critical_facts"), facts.map(Value::from));
+    assert_eq!(list(&context(), "/context/critical_facts"), expected);
+}
+
+#[test]
 fn a_stage_of_very_many_memories_can_be_completed() {
     let rig = Rig::with(Settings { episodic_memory_capacity: 0, ..Settings::default() });
     let stored = rig.store("The robot drove past a shelf.");

@@ -497,7 +497,7 @@ pub(crate) fn facts_of_stage(call: &Call<'_>, stage: &Stage) -> Result<Vec<Strin
 fn source(sketch: Sketch) -> Source {
     Source {
         relevance: sketch.memory.relevance_score,
-        is_critical: sketch.memory.is_critical_throughout(),
+        critical: sketch.memory.critical_part(),
         is_correction: false,
         text: sketch.content,
     }
