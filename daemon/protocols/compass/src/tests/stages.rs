@@ -132,6 +132,38 @@ fn what_a_caller_calls_a_constraint_is_a_fact_whatever_its_words() {
 }
 
 #[test]
+fn the_progress_of_a_task_with_many_facts_is_told() {
+    let rig = Rig::new();
+    let store = |content: &str, goal: &str| {
+        let mut task = Map::new();
+        task.insert("goal", goal);
+        let mut params = Map::new();
+        params.insert("task_id", "t1");
+        params.insert("content", content);
+        params.insert("task", task);
+        rig.ask("memory.store", &json::to_string(&Value::Object(params)))
+    };
+    for n in 0..60 {
+        store(&format!("Door {n} of the storage wing must always be locked at night."), "Lock up");
+    }
+    let progress =
+        |more: &str| rig.ask("memory.get_task_progress", &format!(r#"{{"task_id":"t1"{more}}}"#));
+    let told = progress("");
+    assert_eq!(text(&told, "/task_goal"), "Lock up");
+    assert!(text(&told, "/brief").contains("Goal: Lock up"), "{told}");
+    assert_eq!(number(&told, "/quality/critical_coverage"), 0.0);
+    assert!(number(&told, "/quality/token_count") <= 500.0);
+    let whole = progress(r#","token_budget":2000"#);
+    assert_eq!(number(&whole, "/quality/critical_coverage"), 1.0);
+    rig.ask("memory.complete_stage", r#"{"task_id":"t1"}"#);
+    let told = progress("");
+    assert!(text(&told, "/brief").contains("Completed: planning"), "{told}");
+    store("The wing is dark.", &"lock up ".repeat(1000));
+    let told = progress("");
+    assert_eq!((text(&told, "/brief"), text(&told, "/status")), ("", "active"));
+}
+
+#[test]
 fn a_stage_of_very_many_memories_can_be_completed() {
     let rig = Rig::with(Settings { episodic_memory_capacity: 0, ..Settings::default() });
     let stored = rig.store("The robot drove past a shelf.");

@@ -2,10 +2,10 @@
 
 use omir_core::value::{Map, Value};
 
-use omird_text::TokenCounter;
+use omird_text::{Counter, TokenCounter};
 
 use crate::call::Call;
-use crate::context::{Draft, Section, Worth};
+use crate::context::{Context, Draft, Section, Worth};
 use crate::failure::Failure;
 use crate::names::Sort;
 use crate::stages::{self, Signal, Wording};
@@ -234,12 +234,8 @@ pub(crate) fn get_task_progress(call: &mut Call<'_>) -> Result<Map, Failure> {
         })?;
     }
     let task = call.task(&id)?.state;
-    let mut draft = Draft::default();
     let facts = critical_facts(call, &task)?;
-    super::context::write_progress(&mut draft, &task, &facts);
-    draft.add_facts(&facts);
-    let wish = Wish::plain(None, budget);
-    let context = draft.fit(wish.budget, wish.format, call.settings.token_counter)?;
+    let context = brief(&task, &facts, &Wish::plain(None, budget), call.settings.token_counter)?;
     let history = task.metrics.last().map_or(0, |metric| metric.input_tokens);
     let made = Made {
         coverage: super::context::coverage(&facts, &context),
@@ -252,6 +248,23 @@ pub(crate) fn get_task_progress(call: &mut Call<'_>) -> Result<Map, Failure> {
     map.insert("brief", made.context.context.clone());
     map.insert("quality", made.quality());
     Ok(map)
+}
+
+/// Makes the brief of a task. The state of a task is answered whatever the budget: facts that do not fit are left out, which the
+/// coverage tells, and so is a goal that does not.
+fn brief(task: &Task, facts: &[String], wish: &Wish, counter: Counter) -> Result<Context, Failure> {
+    for with_facts in [true, false] {
+        let mut draft = Draft::default();
+        super::context::write_progress(&mut draft, task, facts);
+        if with_facts {
+            draft.add_facts(facts);
+        }
+        match draft.fit(wish.budget, wish.format, counter) {
+            Err(failure) if failure.is_of_budget() => {}
+            fitted => return fitted,
+        }
+    }
+    Draft::default().fit(wish.budget, wish.format, counter)
 }
 
 /// Tells if another stage has begun, and moves on if it is told to.
