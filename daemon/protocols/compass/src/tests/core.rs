@@ -139,6 +139,33 @@ fn critical_memories_are_never_missed() {
 }
 
 #[test]
+fn what_is_not_asked_for_takes_the_place_of_no_answer() {
+    let rig = Rig::new();
+    let store = |content: &str, kind: &str| {
+        let params =
+            format!(r#"{{"content":"{content}","memory_type":"{kind}","relevance_score":0.1}}"#);
+        text(&rig.ask("memory.store", &params), "/memory_id").to_owned()
+    };
+    let far = "A charger is told of here among very many other things that are in the long hall";
+    let semantic = store(&format!("{far}."), "semantic");
+    // More than are candidates, all of them nearer to the question.
+    (0..120).for_each(|n| drop(store(&format!("charger bay {n}"), "episodic")));
+    let found = |more: &str| {
+        let params = format!(r#"{{"query":"charger bay","k":100,"touch":false{more}}}"#);
+        let found = rig.ask("memory.retrieve", &params);
+        let ids = list(&found, "/memories").iter();
+        ids.map(|one| text(one, "/memory/memory_id").to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(found(r#","memory_types":["semantic"]"#), std::slice::from_ref(&semantic));
+    assert!(!found("").contains(&semantic), "it is among the last");
+    let pruned = rig.ask("memory.prune", r#"{"strategy":"relevance","below":0.5}"#);
+    assert_eq!(number(&pruned, "/pruned"), 121.0);
+    let open = store(&format!("{far} of the yard."), "episodic");
+    assert_eq!(found(""), [open]);
+    assert!(found(r#","include_archived":true"#).len() > 1);
+}
+
+#[test]
 fn of_two_that_contradict_each_other_one_is_left_out() {
     let rig = Rig::new();
     let first = rig.store("door 3 is open");
