@@ -225,8 +225,12 @@ impl Store {
         if let Some(stage) = &memory.stage_id {
             handles.push(self.add_handle(batch, Sort::StageHandle, stage, Label::Event)?);
         }
-        if let Some(task) = memory.task_id.as_deref().filter(|_| memory.is_critical) {
-            handles.push(self.add_handle(batch, Sort::Critical, task, Label::Event)?);
+        if memory.is_critical {
+            let (sort, whose) = match &memory.task_id {
+                Some(task) => (Sort::Critical, task),
+                None => (Sort::CriticalOfAgent, &memory.agent_id),
+            };
+            handles.push(self.add_handle(batch, sort, whose, Label::Event)?);
         }
         for thing in memory.entities.iter().take(MOST_THINGS) {
             let thing =

@@ -105,6 +105,38 @@ fn a_context_has_its_sections_and_keeps_its_budget() {
 }
 
 #[test]
+fn a_context_without_a_task_has_the_facts_of_no_task() {
+    let rig = Rig::new();
+    let store = |content: &str| {
+        rig.ask("memory.store", &format!(r#"{{"content":"{content}"}}"#));
+    };
+    let fact = "The robot must not enter room 12.";
+    store(fact);
+    store("The cup is red.");
+    rig.store("Door 3 must stay closed.");
+    let asked = r#"{"query":"cup","token_budget":20000}"#;
+    let context = || rig.ask("memory.get_context", asked);
+    let made = context();
+    assert!(text(&made, "/context").contains(&format!("# Critical Facts\n- {fact}\n")), "{made}");
+    assert!(text(&made, "/context").contains("The cup is red."));
+    assert!(!text(&made, "/context").contains("Door 3"), "it belongs to a task");
+    assert_eq!(number(&made, "/quality/critical_coverage"), 1.0);
+    let other = rig.response(&agent("a2"), "memory.get_context", asked);
+    assert_eq!(text(&other, "/result/context"), "");
+    for n in 0..109 {
+        rig.clock.advance(Duration::from_secs(1));
+        store(&format!("Gate {n} must stay closed."));
+    }
+    let made = context();
+    assert!(
+        text(&made, "/context").contains("Gate 108") && !text(&made, "/context").contains(fact)
+    );
+    let coverage = number(&made, "/quality/critical_coverage");
+    assert!((coverage - 100.0 / 110.0).abs() < 1e-9, "the newest are told: {coverage}");
+    assert_eq!(rig.fault("memory.get_context", r#"{"query":"cup","token_budget":64}"#), -32008);
+}
+
+#[test]
 fn long_memories_are_cut_and_facts_are_not() {
     let rig = Rig::with(Settings { episodic_memory_capacity: 0, ..Settings::default() });
     for n in 0..40 {
