@@ -157,17 +157,25 @@ impl Store {
         self.find(&search)
     }
 
-    /// Returns the errors of a task in its last stages, newest first: those among its newest, of which there are so many.
+    /// Returns the errors of a task in its last stages and between them, newest first: those among its newest, of which there
+    /// are so many.
     pub(crate) fn recent_errors(
         &self,
         task: &Task,
         stages: usize,
         most: usize,
     ) -> Result<Vec<Kept<ErrorRecord>>, Failure> {
-        let last: Vec<&str> =
-            task.stages.iter().rev().take(stages).map(|note| &*note.stage_id).collect();
+        let last: Vec<&StageNote> = task.stages.iter().rev().take(stages).collect();
+        let since = last.last().and_then(|note| Timestamp::parse(&note.began_at).ok());
+        let is_recent = |error: &ErrorRecord| match &error.stage_id {
+            Some(id) => last.iter().any(|note| note.stage_id == *id),
+            // Between two stages a task has none: what counts is if the first of the last ones had begun.
+            None => since.is_none_or(|since| {
+                Timestamp::parse(&error.recorded_at).is_ok_and(|at| at >= since)
+            }),
+        };
         let mut errors = self.errors_of(task, most, None)?;
-        errors.retain(|error| error.state.stage_id.as_deref().is_some_and(|id| last.contains(&id)));
+        errors.retain(|error| is_recent(&error.state));
         Ok(errors)
     }
 
@@ -203,7 +211,8 @@ impl Store {
         Ok(handles)
     }
 
-    /// Returns the shape of a memory, and adds the handles that it bears.
+    /// Returns the shape of a memory, and adds the handles that it bears. One that is critical has no end, whatever
+    /// `valid_until` says: the engine finds nothing that is past it.
     pub(crate) fn shape_of_memory(
         &self,
         batch: &mut Batch,
@@ -216,8 +225,12 @@ impl Store {
         if let Some(stage) = &memory.stage_id {
             handles.push(self.add_handle(batch, Sort::StageHandle, stage, Label::Event)?);
         }
-        if let Some(task) = memory.task_id.as_deref().filter(|_| memory.is_critical) {
-            handles.push(self.add_handle(batch, Sort::Critical, task, Label::Event)?);
+        if memory.is_critical {
+            let (sort, whose) = match &memory.task_id {
+                Some(task) => (Sort::Critical, task),
+                None => (Sort::CriticalOfAgent, &memory.agent_id),
+            };
+            handles.push(self.add_handle(batch, sort, whose, Label::Event)?);
         }
         for thing in memory.entities.iter().take(MOST_THINGS) {
             let thing =
@@ -249,7 +262,7 @@ impl Store {
             importance: Some(importance),
             anchored: memory.is_critical,
             event_time: Timestamp::parse(&memory.timestamp).ok(),
-            valid_until,
+            valid_until: valid_until.filter(|_| !memory.is_critical),
             entities: handles,
             parent: parent.map(|name| name.id),
             external_id: Some(format!("compass:{}", memory.memory_id)),

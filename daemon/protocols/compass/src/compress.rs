@@ -9,7 +9,7 @@ use omird_text::{
 
 use crate::failure::Failure;
 use crate::settings::Settings;
-use crate::state::Compression;
+use crate::state::{Compression, CriticalPart};
 
 /// The language that texts are compared in.
 pub(crate) const LANGUAGE: Language = Language::English;
@@ -59,8 +59,32 @@ impl Compressed {
 pub(crate) struct Source {
     pub(crate) text: String,
     pub(crate) relevance: f64,
-    pub(crate) is_critical: bool,
+    pub(crate) critical: CriticalPart,
     pub(crate) is_correction: bool,
+}
+
+impl Source {
+    /// Returns the critical facts in it.
+    fn facts(&self) -> Vec<&str> {
+        let all = || sentences(&self.text).collect::<Vec<_>>();
+        match self.critical {
+            CriticalPart::Constraints => critical_facts(&self.text),
+            CriticalPart::All => all(),
+            CriticalPart::ConstraintsOrAll => {
+                let stated = critical_facts(&self.text);
+                if stated.is_empty() { all() } else { stated }
+            }
+        }
+    }
+
+    /// Returns true if each sentence of it is a critical fact, whatever it says.
+    fn is_critical(&self) -> bool {
+        match self.critical {
+            CriticalPart::Constraints => false,
+            CriticalPart::All => true,
+            CriticalPart::ConstraintsOrAll => critical_facts(&self.text).is_empty(),
+        }
+    }
 }
 
 /// Compresses texts in order of time. `given` is a summary that the caller made: it is measured in the place of ours.
@@ -78,7 +102,7 @@ pub(crate) fn compress(
         .map(|source| Passage {
             text: &source.text,
             relevance: source.relevance,
-            is_critical: source.is_critical,
+            is_critical: source.is_critical(),
             is_correction: source.is_correction,
         })
         .collect();
@@ -145,12 +169,7 @@ pub(crate) fn facts_of(sources: &[Source]) -> Vec<String> {
     let mut known: HashSet<&str> = HashSet::new();
     let mut facts: Vec<String> = Vec::new();
     for source in sources {
-        let of_it: Vec<&str> = if source.is_critical {
-            sentences(&source.text).collect()
-        } else {
-            critical_facts(&source.text)
-        };
-        let new = of_it.into_iter().filter(|fact| known.insert(fact));
+        let new = source.facts().into_iter().filter(|fact| known.insert(fact));
         facts.extend(new.map(str::to_owned));
     }
     facts
@@ -276,7 +295,29 @@ mod tests {
     use super::*;
 
     fn source(text: &str) -> Source {
-        Source { text: text.to_owned(), relevance: 1.0, is_critical: false, is_correction: false }
+        let critical = CriticalPart::Constraints;
+        Source { text: text.to_owned(), relevance: 1.0, critical, is_correction: false }
+    }
+
+    #[test]
+    fn a_text_that_is_critical_has_facts() {
+        let plain = "The dock is wet. The lamp is on.";
+        let stated = "The dock is wet. It must stay closed.";
+        let of = |text, critical| facts_of(&[Source { critical, ..source(text) }]);
+        assert!(of(plain, CriticalPart::Constraints).is_empty());
+        assert_eq!(of(stated, CriticalPart::ConstraintsOrAll), ["It must stay closed."]);
+        let both = ["The dock is wet.", "The lamp is on."];
+        assert_eq!(of(plain, CriticalPart::ConstraintsOrAll), both);
+        assert_eq!(of(plain, CriticalPart::All), both);
+        assert_eq!(of(stated, CriticalPart::All).len(), 2);
+        let critical = CriticalPart::ConstraintsOrAll;
+        let made = compress(
+            &[Source { critical, ..source(plain) }, source("The cup is red.")],
+            10.0,
+            None,
+            Counter::Approx1,
+        );
+        assert_eq!(made.unwrap().critical_facts, both);
     }
 
     #[test]

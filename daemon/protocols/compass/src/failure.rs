@@ -112,6 +112,11 @@ impl Failure {
         failure.with("needed", needed).with("budget", budget)
     }
 
+    /// Returns true if the parts that are never cut are above the budget.
+    pub(crate) fn is_of_budget(&self) -> bool {
+        self.error.code == CONTEXT_BUDGET_TOO_SMALL
+    }
+
     /// The store or a state is not as it should be.
     pub(crate) fn internal(message: impl Into<String>) -> Self {
         Self::new(Code::Internal, INTERNAL_ERROR, message)

@@ -28,6 +28,8 @@ pub(crate) enum Sort {
     Errors,
     /// The handle of all critical memories of a task.
     Critical,
+    /// The handle of all critical memories of an agent that belong to no task.
+    CriticalOfAgent,
     /// A pattern among errors.
     Pattern,
     /// The handle of what corrects an error.
@@ -54,6 +56,7 @@ impl Sort {
             Self::Error => "ce.",
             Self::Errors => "cw.",
             Self::Critical => "ck.",
+            Self::CriticalOfAgent => "cl.",
             Self::Pattern => "cp.",
             Self::Correction => "cf.",
             Self::Intervention => "ci.",
@@ -70,6 +73,7 @@ impl Sort {
             | Self::StageHandle
             | Self::Errors
             | Self::Critical
+            | Self::CriticalOfAgent
             | Self::Correction
             | Self::Thing => ResourceType::Entity,
             _ => ResourceType::MemoryRecord,

@@ -43,6 +43,11 @@ impl<'a> Params<'a> {
         self.map.get(name).filter(|value| !value.is_null())
     }
 
+    /// Returns true if the parameter says something; `null` does not.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.map.get(name).is_some_and(|value| !value.is_null())
+    }
+
     /// Returns true if the parameter is there, `null` or not.
     pub(crate) fn states(&self, name: &str) -> bool {
         self.map.contains_key(name)
@@ -335,6 +340,7 @@ mod tests {
         assert_eq!(params.texts("e").unwrap(), Some(vec!["p".to_owned(), "q".to_owned()]));
         assert_eq!(params.word::<StageType>("f").unwrap(), Some(StageType::Planning));
         assert_eq!(params.text("g").unwrap(), None);
+        assert!(params.has("a") && !params.has("g") && params.states("g") && !params.has("none"));
         assert_eq!(params.numbers("h", 0.0, 1.0).unwrap(), Some(vec![("planning", 1.0)]));
         let mut inner = params.object("i").unwrap().unwrap();
         assert_eq!(inner.text("k").unwrap(), Some("v"));

@@ -107,11 +107,27 @@ impl Memory {
 state!(Memory, "memory", memory_id);
 
 impl Memory {
-    /// Returns true if each sentence of it is critical. Of a memory that states a constraint only the sentence is that states
-    /// it: with all of it, a long task would be facts alone.
-    pub(crate) fn is_critical_throughout(&self) -> bool {
-        self.is_critical && self.criticality_reason.as_deref() != Some("constraint")
+    /// Returns the part of it that is critical. Of a memory that states a constraint only the sentence is that states it: with
+    /// all of it, a long task would be facts alone.
+    pub(crate) fn critical_part(&self) -> CriticalPart {
+        match self.criticality_reason.as_deref() {
+            _ if !self.is_critical => CriticalPart::Constraints,
+            // A caller may give this reason to whatever it is.
+            Some("constraint") => CriticalPart::ConstraintsOrAll,
+            _ => CriticalPart::All,
+        }
     }
+}
+
+/// The sentences of a text that are critical facts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CriticalPart {
+    /// Those that state a constraint.
+    Constraints,
+    /// Those that state a constraint; all of them where none does.
+    ConstraintsOrAll,
+    /// All of them.
+    All,
 }
 
 /// A stage of a task.

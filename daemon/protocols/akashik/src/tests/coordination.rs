@@ -160,6 +160,53 @@ fn a_handoff_packs_the_context_of_its_task() {
 }
 
 #[test]
+fn a_task_and_a_session_that_only_units_name_are_replayed() {
+    let mut rig = Rig::new();
+    rig.join(&["a", "b"]);
+    let of_task = |content: &str, task: &str| {
+        let intent = format!(r#"{{"purpose":"map the building","task_id":"{task}"}}"#);
+        unit(content, "").replace(r#"{"purpose":"map the building"}"#, &intent)
+    };
+    let recorded = |rig: &Rig, payload: &str, session: Option<&str>| {
+        let (status, answer) = rig.ask_in("a", 4, session, "RECORD", payload);
+        assert!(status < 300, "{answer}");
+        text(&answer, "/memory_unit_id").to_owned()
+    };
+    let first = recorded(&rig, &of_task("The hall is full of boxes.", "t9"), None);
+    let second = recorded(&rig, &of_task("Rooms are painted in spring.", "t9"), None);
+    rig.record("a", "The lift is slow today.", "");
+    let third = recorded(&rig, &unit("The door of room 12 is open.", ""), Some("s9"));
+    let replay = |of: &str, id: &str| {
+        format!(r#"{{"target_type":"{of}","target_id":"{id}","depth":"detailed"}}"#)
+    };
+    let units = |answer: &Value| -> Vec<String> {
+        let told = list(answer, "/timeline").iter();
+        told.map(|one| text(one, "/memory_unit_id").to_owned()).collect()
+    };
+    let told = rig.ask("b", "REPLAY", &replay("task", "t9"));
+    assert_eq!(units(&told), [first, second]);
+    assert_eq!(rig.fault("b", "REPLAY", &replay("task", "t8")), "TASK_NOT_FOUND");
+    // Whoever names the session is in it, and nobody else is.
+    let (status, told) = rig.ask_in("b", 4, Some("s9"), "REPLAY", &replay("session", "s9"));
+    assert_eq!((status, units(&told)), (200, vec![third]));
+    assert_eq!(rig.fault("b", "REPLAY", &replay("session", "s9")), "SESSION_NOT_FOUND");
+    // The name of a task of a session that is not one's own opens nothing.
+    rig.ask("a", "SESSION", r#"{"action":"create","session_id":"s1","goal":"clear the hall"}"#);
+    let create = r#"{"action":"create","task":{"title":"Sweep","id":"t7"}}"#;
+    let (status, made) = rig.ask_in("a", 4, Some("s1"), "COORDINATE", create);
+    assert!(status < 300, "{made}");
+    let open = recorded(&rig, &of_task("The broom is behind the door.", "t7"), None);
+    assert_eq!(rig.fault("b", "REPLAY", &replay("task", "t7")), "TASK_NOT_FOUND");
+    let told = rig.ask("a", "REPLAY", &replay("task", "t7"));
+    let types = list(&told, "/timeline").iter().map(|one| text(one, "/event_type"));
+    assert_eq!(types.collect::<Vec<_>>(), ["task.created", "memory.recorded"]);
+    assert_eq!(text(&told, "/timeline/1/memory_unit_id"), open);
+    let before = rig.ask("b", "REPLAY", &replay("task", "t9"));
+    rig.restart();
+    assert_eq!(rig.ask("b", "REPLAY", &replay("task", "t9")), before);
+}
+
+#[test]
 fn a_session_keeps_what_is_its_own() {
     let mut rig = Rig::new();
     rig.join(&["lead", "a", "b"]);

@@ -38,8 +38,8 @@ pub(crate) fn replay(
     let mut things = BTreeSet::from([thing.clone()]);
     match of {
         _ if depth == Depth::FullTrace => follow(context, &thing, &mut things)?,
-        // What happened in a session is what happened to its units and tasks.
-        Target::Session => things.extend(seen(context, linked(context, &thing))),
+        // What happened in a session is what happened to its units and tasks, and likewise of a task.
+        Target::Session | Target::Task => things.extend(seen(context, linked(context, &thing))),
         _ => {}
     }
     let mut epochs = BTreeSet::new();
@@ -120,20 +120,31 @@ fn find(context: &OperationContext<'_>, of: Target, id: &str) -> Result<Thing, F
                 .map(|_| ("conflict", id.to_owned()))
                 .ok_or_else(|| Failure::unknown(&CONFLICT_NOT_FOUND, "conflict", id))
         }
+        // Units may name a task or session that nobody created. Of one that was created a name in a unit tells nothing.
         Target::Task => {
-            let found = model.tasks.get(id);
-            let found = found.filter(|one| model.sees_session(&viewer, one.session_id.as_deref()));
-            found
-                .map(|_| ("task", id.to_owned()))
-                .ok_or_else(|| Failure::unknown(&TASK_NOT_FOUND, "task", id))
+            let is_found = match model.tasks.get(id) {
+                Some(task) => model.sees_session(&viewer, task.session_id.as_deref()),
+                None => names(context, |unit| unit.intent.task_id.as_deref() == Some(id)),
+            };
+            let thing = is_found.then(|| ("task", id.to_owned()));
+            thing.ok_or_else(|| Failure::unknown(&TASK_NOT_FOUND, "task", id))
         }
         Target::Session => {
-            let found = model.sessions.get(id).filter(|one| one.members.contains(viewer.agent_id));
-            found
-                .map(|_| ("session", id.to_owned()))
-                .ok_or_else(|| Failure::unknown(&SESSION_NOT_FOUND, "session", id))
+            let is_found = match model.sessions.get(id) {
+                Some(session) => session.members.contains(viewer.agent_id),
+                None => names(context, |unit| unit.session() == Some(id)),
+            };
+            let thing = is_found.then(|| ("session", id.to_owned()));
+            thing.ok_or_else(|| Failure::unknown(&SESSION_NOT_FOUND, "session", id))
         }
     }
+}
+
+/// Returns true if the sender sees a unit that names something.
+fn names(context: &OperationContext<'_>, is_it: impl Fn(&Unit) -> bool) -> bool {
+    let viewer = context.viewer();
+    let mut units = context.model.all_visible(&viewer);
+    units.any(|(_, kept)| is_it(&kept.unit))
 }
 
 /// Follows the chain of causes: what a unit relates to, its conflicts and its task; the units of a task, a session or a conflict.

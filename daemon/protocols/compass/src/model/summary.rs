@@ -193,6 +193,7 @@ pub(crate) fn judged(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::state::CriticalPart;
 
     fn sources() -> Vec<Source> {
         let texts = [
@@ -204,7 +205,7 @@ mod tests {
         let of = |text: &&str| Source {
             text: (*text).to_owned(),
             relevance: 1.0,
-            is_critical: false,
+            critical: CriticalPart::Constraints,
             is_correction: false,
         };
         texts.iter().map(of).collect()

@@ -14,7 +14,7 @@ use super::{Kept, Sketch, Store, UNSEEN, decode};
 use crate::failure::Failure;
 use crate::names::Sort;
 use crate::similarity::Agreement;
-use crate::state::State;
+use crate::state::{Memory, State};
 
 /// The vector of a question, and the model that made it.
 #[derive(Debug, Clone, PartialEq)]
@@ -71,7 +71,7 @@ impl Store {
             {
                 all.push(kept);
             }
-            Ok(())
+            Ok(ControlFlow::Continue(()))
         })?;
         Ok((all, total))
     }
@@ -81,6 +81,50 @@ impl Store {
         let mut all = Vec::new();
         self.each_sketch(search, |sketch| all.push(sketch))?;
         Ok(all)
+    }
+
+    /// Returns the first memories of a search that pass, at most as many as it wants. Those that do not pass take the place of
+    /// none that does: where there are some, up to `most_met` hits are looked at.
+    pub(crate) fn sketches_that(
+        &self,
+        search: &Search,
+        most_met: usize,
+        passes: impl Fn(&Memory) -> bool,
+    ) -> Result<Vec<Sketch>, Failure> {
+        let most = search.most.unwrap_or(usize::MAX);
+        let (found, is_short) = self.passing(search, most, &passes)?;
+        if !is_short {
+            return Ok(found);
+        }
+        // Not so from the beginning: the engine finds few hits faster than many, and most searches end there.
+        let further = Search { most: Some(most_met), ..search.clone() };
+        self.passing(&further, most, &passes).map(|(found, _)| found)
+    }
+
+    /// Returns the first memories of a search that pass, at most `most`, and true if more might be found further on: some did
+    /// not pass, and not all that match were looked at.
+    fn passing(
+        &self,
+        search: &Search,
+        most: usize,
+        passes: &impl Fn(&Memory) -> bool,
+    ) -> Result<(Vec<Sketch>, bool), Failure> {
+        let (mut found, mut has_refused) = (Vec::new(), false);
+        let total = self.each(search, false, |bytes, agreement| {
+            if let Some(sketch) = Sketch::of(bytes, agreement)?
+                && sketch.memory.tenant == self.tenant()
+            {
+                if passes(&sketch.memory) {
+                    found.push(sketch);
+                } else {
+                    has_refused = true;
+                }
+            }
+            Ok(if found.len() < most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
+        })?;
+        let is_cut = search.most.is_some_and(|limit| total >= limit);
+        let is_short = has_refused && is_cut && found.len() < most;
+        Ok((found, is_short))
     }
 
     /// Calls `f` with each memory that a search finds. One is in memory at a time.
@@ -95,7 +139,7 @@ impl Store {
             {
                 f(sketch);
             }
-            Ok(())
+            Ok(ControlFlow::Continue(()))
         })?;
         Ok(())
     }
@@ -122,19 +166,19 @@ impl Store {
                 if let Some(sketch) = Sketch::of(bytes, agreement)? {
                     f(sketch);
                 }
-                Ok(())
+                Ok(ControlFlow::Continue(()))
             })?;
         }
         Ok(())
     }
 
-    /// Calls `f` with the bytes of each record that a search finds, and its agreement with the question. Returns the number of
-    /// records that match in all; a lower bound unless `exact_total`.
+    /// Calls `f` with the bytes of each record that a search finds, and its agreement with the question, until it breaks off.
+    /// Returns the number of records that match in all; a lower bound unless `exact_total`.
     fn each(
         &self,
         search: &Search,
         exact_total: bool,
-        mut f: impl FnMut(Vec<u8>, Agreement) -> Result<(), Failure>,
+        mut f: impl FnMut(Vec<u8>, Agreement) -> Result<ControlFlow<()>, Failure>,
     ) -> Result<usize, Failure> {
         if search.handles.is_empty() {
             return Err(Failure::internal(
@@ -175,16 +219,13 @@ impl Store {
                 Err(error) => {
                     tracing::error!(%error, "left out of what an agent is told");
                     self.left_out.fetch_add(1, Ordering::Relaxed);
-                    Ok(())
+                    Ok(ControlFlow::Continue(()))
                 }
             };
-            match done {
-                Ok(()) => ControlFlow::Continue(()),
-                Err(failure) => {
-                    failed = Some(failure);
-                    ControlFlow::Break(())
-                }
-            }
+            done.unwrap_or_else(|failure| {
+                failed = Some(failure);
+                ControlFlow::Break(())
+            })
         })?;
         failed.map_or(Ok(usize::try_from(total).unwrap_or(usize::MAX)), Err)
     }

@@ -105,6 +105,38 @@ fn a_context_has_its_sections_and_keeps_its_budget() {
 }
 
 #[test]
+fn a_context_without_a_task_has_the_facts_of_no_task() {
+    let rig = Rig::new();
+    let store = |content: &str| {
+        rig.ask("memory.store", &format!(r#"{{"content":"{content}"}}"#));
+    };
+    let fact = "The robot must not enter room 12.";
+    store(fact);
+    store("The cup is red.");
+    rig.store("Door 3 must stay closed.");
+    let asked = r#"{"query":"cup","token_budget":20000}"#;
+    let context = || rig.ask("memory.get_context", asked);
+    let made = context();
+    assert!(text(&made, "/context").contains(&format!("# Critical Facts\n- {fact}\n")), "{made}");
+    assert!(text(&made, "/context").contains("The cup is red."));
+    assert!(!text(&made, "/context").contains("Door 3"), "it belongs to a task");
+    assert_eq!(number(&made, "/quality/critical_coverage"), 1.0);
+    let other = rig.response(&agent("a2"), "memory.get_context", asked);
+    assert_eq!(text(&other, "/result/context"), "");
+    for n in 0..109 {
+        rig.clock.advance(Duration::from_secs(1));
+        store(&format!("Gate {n} must stay closed."));
+    }
+    let made = context();
+    assert!(
+        text(&made, "/context").contains("Gate 108") && !text(&made, "/context").contains(fact)
+    );
+    let coverage = number(&made, "/quality/critical_coverage");
+    assert!((coverage - 100.0 / 110.0).abs() < 1e-9, "the newest are told: {coverage}");
+    assert_eq!(rig.fault("memory.get_context", r#"{"query":"cup","token_budget":64}"#), -32008);
+}
+
+#[test]
 fn long_memories_are_cut_and_facts_are_not() {
     let rig = Rig::with(Settings { episodic_memory_capacity: 0, ..Settings::default() });
     for n in 0..40 {
@@ -136,6 +168,33 @@ fn critical_memories_are_never_missed() {
     assert!(is(&found, "/extended"));
     assert_eq!(number(&found, "/validation/critical_coverage"), 1.0);
     assert!(list(&found, "/memories").iter().all(|one| is(one, "/memory/is_critical")));
+}
+
+#[test]
+fn what_is_not_asked_for_takes_the_place_of_no_answer() {
+    let rig = Rig::new();
+    let store = |content: &str, kind: &str| {
+        let params =
+            format!(r#"{{"content":"{content}","memory_type":"{kind}","relevance_score":0.1}}"#);
+        text(&rig.ask("memory.store", &params), "/memory_id").to_owned()
+    };
+    let far = "A charger is told of here among very many other things that are in the long hall";
+    let semantic = store(&format!("{far}."), "semantic");
+    // More than are candidates, all of them nearer to the question.
+    (0..120).for_each(|n| drop(store(&format!("charger bay {n}"), "episodic")));
+    let found = |more: &str| {
+        let params = format!(r#"{{"query":"charger bay","k":100,"touch":false{more}}}"#);
+        let found = rig.ask("memory.retrieve", &params);
+        let ids = list(&found, "/memories").iter();
+        ids.map(|one| text(one, "/memory/memory_id").to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(found(r#","memory_types":["semantic"]"#), std::slice::from_ref(&semantic));
+    assert!(!found("").contains(&semantic), "it is among the last");
+    let pruned = rig.ask("memory.prune", r#"{"strategy":"relevance","below":0.5}"#);
+    assert_eq!(number(&pruned, "/pruned"), 121.0);
+    let open = store(&format!("{far} of the yard."), "episodic");
+    assert_eq!(found(""), [open]);
+    assert!(found(r#","include_archived":true"#).len() > 1);
 }
 
 #[test]
@@ -258,6 +317,33 @@ fn agents_do_not_see_each_other() {
 }
 
 #[test]
+fn null_is_as_good_as_nothing() {
+    let rig = Rig::new();
+    rig.ask("memory.store", OPEN);
+    let methods = [
+        ("memory.get_context", ""),
+        ("memory.prune", r#","dry_run":true"#),
+        ("memory.detect_error_patterns", ""),
+        ("memory.get_error_history", ""),
+        ("memory.get_compression_metrics", ""),
+        ("memory.adjust_compression", r#","auto":false"#),
+    ];
+    // The first agent of the token is another one: where nobody names an agent, the task says whose it is.
+    let ace = somebody(&[ACE], &["a2", "a1"]);
+    let critical = ("memory.get_critical_memories", "");
+    for (method, more) in methods.into_iter().chain([critical]) {
+        let params = format!(r#"{{"agent_id":null,"task_id":"t1"{more}}}"#);
+        let told = rig.response(&ace, method, &params);
+        assert!(told.get("result").is_some(), "{method}: {told}");
+    }
+    for (method, more) in methods {
+        rig.ask(method, &format!(r#"{{"task_id":null{more}}}"#));
+    }
+    let metrics = r#"{"task_id":null,"stage_id":null}"#;
+    rig.ask("memory.get_compression_metrics", metrics);
+}
+
+#[test]
 fn a_caller_without_the_scope_is_told_so() {
     let rig = Rig::new();
     let refused = rig.response(&agent("a1"), "memory.get_critical_memories", "{}");
@@ -335,6 +421,53 @@ fn a_working_memory_is_found_for_an_hour() {
 }
 
 #[test]
+fn a_critical_working_memory_has_no_end() {
+    let rig = Rig::new();
+    let store = |content: &str| {
+        let params = format!(r#"{{"content":"{content}","memory_type":"working"}}"#);
+        text(&rig.ask("memory.store", &params), "/memory_id").to_owned()
+    };
+    let watcher = somebody(&[ACE], &["a1"]);
+    let decide = |id: &str, more: &str| {
+        let params = format!(r#"{{"memory_id":"{id}","is_critical":{more}}}"#);
+        let told = rig.response(&watcher, "memory.update_criticality", &params);
+        assert!(told.get("result").is_some(), "{told}");
+    };
+    let ids = || {
+        let found = rig.ask("memory.retrieve", r#"{"query":"cup plate fork spoon","k":9}"#);
+        let ids = list(&found, "/memories").iter();
+        let mut ids: Vec<String> =
+            ids.map(|one| text(one, "/memory/memory_id").to_owned()).collect();
+        ids.sort();
+        ids
+    };
+    let sorted = |mut ids: Vec<String>| {
+        ids.sort();
+        ids
+    };
+    let by_rule = store("The cup must not be lifted.");
+    let by_caller = store("The plate is on the table.");
+    let by_change = store("The fork is in the drawer.");
+    store("The spoon is in the sink.");
+    decide(&by_caller, r#"true,"reason":"the owner says so""#);
+    let params = format!(r#"{{"memory_id":"{by_change}","content":"The fork must stay there."}}"#);
+    rig.ask("memory.update", &params);
+    rig.clock.advance(Duration::from_secs(3601));
+    assert_eq!(ids(), sorted(vec![by_rule.clone(), by_caller.clone(), by_change.clone()]));
+    // A change of its type gives it no end either.
+    for kind in ["episodic", "working"] {
+        let params = format!(r#"{{"memory_id":"{by_rule}","memory_type":"{kind}"}}"#);
+        rig.ask("memory.update", &params);
+    }
+    // One that is critical no more lasts as long as a new one.
+    decide(&by_caller, "false");
+    rig.clock.advance(Duration::from_secs(3500));
+    assert_eq!(ids(), sorted(vec![by_rule.clone(), by_caller, by_change.clone()]));
+    rig.clock.advance(Duration::from_secs(101));
+    assert_eq!(ids(), sorted(vec![by_rule, by_change]));
+}
+
+#[test]
 fn what_is_above_the_capacity_is_put_aside() {
     let rig = Rig::new();
     rig.store("The robot must not enter room 12.");
@@ -350,6 +483,35 @@ fn what_is_above_the_capacity_is_put_aside() {
     assert_eq!((count(""), count(r#","include_archived":true"#)), (50, 51));
     let found = rig.ask("memory.retrieve", r#"{"query":"room 12","task_id":"t1"}"#);
     assert_eq!(text(&found, "/memories/0/memory/content"), "The robot must not enter room 12.");
+}
+
+#[test]
+fn many_that_store_into_a_full_task_at_once_are_all_taken() {
+    const THREADS: usize = 8;
+    let rig = Rig::with(Settings { episodic_memory_capacity: 3, ..Settings::default() });
+    let active = || {
+        let found =
+            rig.ask("memory.retrieve", r#"{"query":"box","task_id":"t1","k":100,"touch":false}"#);
+        list(&found, "/memories").len()
+    };
+    (0..3).for_each(|n| drop(rig.store(&format!("box {n} was moved"))));
+    for round in 0..20 {
+        let start = std::sync::Barrier::new(THREADS);
+        std::thread::scope(|scope| {
+            for n in 0..THREADS {
+                let (rig, start) = (&rig, &start);
+                scope.spawn(move || {
+                    start.wait();
+                    rig.store(&format!("box {} was moved", 10 * round + n));
+                });
+            }
+        });
+        // The next one takes with it what they left.
+        let over = active() - 3;
+        let next = rig.store(&format!("box {} was moved", 10 * round + THREADS));
+        assert_eq!(number(&next, "/pruned"), (over + 1) as f64, "{round}");
+        assert_eq!(active(), 3);
+    }
 }
 
 #[test]
@@ -455,6 +617,24 @@ fn pruning_can_be_tried_first() {
         r#"{"query":"box","task_id":"t1","include_archived":true,"k":100}"#,
     );
     assert_eq!(list(&all, "/memories").len(), 4);
+}
+
+#[test]
+fn critical_memories_above_a_capacity_are_counted() {
+    let rig = Rig::with(Settings { episodic_memory_capacity: 0, ..Settings::default() });
+    for n in 0..3 {
+        rig.store(&format!("Door {n} must stay closed at night."));
+    }
+    let other = rig.store("box 4 was moved");
+    let prune = |more: &str| rig.ask("memory.prune", &format!(r#"{{"task_id":"t1"{more}}}"#));
+    let counts = |pruned: &Value| (number(pruned, "/pruned"), number(pruned, "/kept_critical"));
+    assert_eq!(counts(&prune("")), (0.0, 0.0), "there is no bound");
+    rig.compass.reconfigure(Settings { episodic_memory_capacity: 2, ..Settings::default() });
+    assert_eq!(counts(&prune(r#","dry_run":true"#)), (1.0, 1.0), "two of four are above it");
+    let pruned = prune("");
+    assert_eq!(counts(&pruned), (1.0, 1.0));
+    assert_eq!(list(&pruned, "/ids"), [text(&other, "/memory_id").into()]);
+    assert_eq!(counts(&prune("")), (0.0, 1.0));
 }
 
 /// A rig whose payloads are small, with more long memories in a task than one of them holds.

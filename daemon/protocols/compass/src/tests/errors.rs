@@ -136,6 +136,35 @@ fn what_corrects_an_error_is_critical_and_comes_first() {
 }
 
 #[test]
+fn an_error_between_two_stages_is_seen() {
+    let rig = Rig::new();
+    rig.store("@stage:verification look at the shelf");
+    rig.ask("memory.complete_stage", r#"{"task_id":"t1"}"#);
+    let error = r#","error_type":"missing_info","recovery_action":"ask again""#;
+    for _ in 0..3 {
+        assert!(record(&rig, error).get("error_id").is_some());
+    }
+    let made = rig.ask("memory.get_error_aware_context", r#"{"task_id":"t1"}"#);
+    assert_eq!(list(&made, "/errors").len(), 3);
+    assert!(text(&made, "/context").contains("- missing_info (0.5): it went wrong"), "{made}");
+    let found = rig.ask("memory.detect_error_patterns", r#"{"task_id":"t1"}"#);
+    assert_eq!(number(&found, "/errors_examined"), 3.0);
+    assert_eq!(list(&found, "/patterns").len(), 1);
+    // A stage that has begun since is not the only one that counts.
+    rig.store("once more from the beginning");
+    let made = rig.ask("memory.get_error_aware_context", r#"{"task_id":"t1"}"#);
+    assert_eq!(list(&made, "/errors").len(), 3);
+    // Of old ones nothing is told any more.
+    for _ in 0..3 {
+        rig.clock.advance(Duration::from_secs(60));
+        rig.ask("memory.complete_stage", r#"{"task_id":"t1","next_stage_type":"execution"}"#);
+        rig.store("one step more");
+    }
+    let made = rig.ask("memory.get_error_aware_context", r#"{"task_id":"t1"}"#);
+    assert_eq!(list(&made, "/errors").len(), 0);
+}
+
+#[test]
 fn an_error_that_is_sent_again_is_one() {
     let rig = Rig::new();
     rig.store("first a plan");

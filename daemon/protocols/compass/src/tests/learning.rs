@@ -37,6 +37,21 @@ fn two_tasks_that_end_well_make_critical_whatever_both_used_often() {
 }
 
 #[test]
+fn a_task_that_is_ended_while_it_waits_has_succeeded_too() {
+    let rig = Rig::new();
+    let params = r#"{"content":"the dock is behind the plant","memory_type":"semantic"}"#;
+    let id = text(&rig.ask("memory.store", params), "/memory_id").to_owned();
+    task(&rig, "t2", 4, "completed");
+    let look = r#"{"task_id":"t3","content":"@stage:verification a walk to the shelf"}"#;
+    rig.ask("memory.store", look);
+    rig.ask("memory.retrieve", r#"{"query":"dock","k":1}"#);
+    rig.ask("memory.complete_stage", r#"{"task_id":"t3"}"#);
+    assert_eq!(reason(&rig, &id), None);
+    rig.ask("memory.complete_stage", r#"{"task_id":"t3","task_status":"completed"}"#);
+    assert_eq!(reason(&rig, &id).as_deref(), Some("frequent_success"));
+}
+
+#[test]
 fn uses_outlive_a_restart_once_the_task_was_written() {
     let mut rig = Rig::new();
     let params = r#"{"content":"the dock is behind the plant","memory_type":"semantic"}"#;

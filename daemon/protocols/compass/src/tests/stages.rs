@@ -116,6 +116,54 @@ fn a_stage_is_completed_once() {
 }
 
 #[test]
+fn what_a_caller_calls_a_constraint_is_a_fact_whatever_its_words() {
+    let rig = Rig::new();
+    rig.ask(
+        "memory.store",
+        r#"{"task_id":"t1","content":"The dock is wet. The lamp is on.","is_critical":true,"criticality_reason":"constraint"}"#,
+    );
+    let facts = ["The dock is wet.", "The lamp is on."];
+    let context = || rig.ask("memory.get_context", r#"{"task_id":"t1","format":"json"}"#);
+    let expected: Vec<Value> = facts.iter().map(|fact| format!("- {fact}").into()).collect();
+    assert_eq!(list(&context(), "/context/critical_facts"), expected);
+    let done = rig.ask("memory.complete_stage", r#"{"task_id":"t1"}"#);
+    assert_eq!(list(&done, "/stage/critical_facts"), facts.map(Value::from));
+    assert_eq!(list(&context(), "/context/critical_facts"), expected);
+}
+
+#[test]
+fn the_progress_of_a_task_with_many_facts_is_told() {
+    let rig = Rig::new();
+    let store = |content: &str, goal: &str| {
+        let mut task = Map::new();
+        task.insert("goal", goal);
+        let mut params = Map::new();
+        params.insert("task_id", "t1");
+        params.insert("content", content);
+        params.insert("task", task);
+        rig.ask("memory.store", &json::to_string(&Value::Object(params)))
+    };
+    for n in 0..60 {
+        store(&format!("Door {n} of the storage wing must always be locked at night."), "Lock up");
+    }
+    let progress =
+        |more: &str| rig.ask("memory.get_task_progress", &format!(r#"{{"task_id":"t1"{more}}}"#));
+    let told = progress("");
+    assert_eq!(text(&told, "/task_goal"), "Lock up");
+    assert!(text(&told, "/brief").contains("Goal: Lock up"), "{told}");
+    assert_eq!(number(&told, "/quality/critical_coverage"), 0.0);
+    assert!(number(&told, "/quality/token_count") <= 500.0);
+    let whole = progress(r#","token_budget":2000"#);
+    assert_eq!(number(&whole, "/quality/critical_coverage"), 1.0);
+    rig.ask("memory.complete_stage", r#"{"task_id":"t1"}"#);
+    let told = progress("");
+    assert!(text(&told, "/brief").contains("Completed: planning"), "{told}");
+    store("The wing is dark.", &"lock up ".repeat(1000));
+    let told = progress("");
+    assert_eq!((text(&told, "/brief"), text(&told, "/status")), ("", "active"));
+}
+
+#[test]
 fn a_stage_of_very_many_memories_can_be_completed() {
     let rig = Rig::with(Settings { episodic_memory_capacity: 0, ..Settings::default() });
     let stored = rig.store("The robot drove past a shelf.");
@@ -290,6 +338,69 @@ fn a_task_ends() {
         rig.fault("memory.complete_stage", r#"{"task_id":"t1","require_model":true}"#),
         -32006
     );
+}
+
+#[test]
+fn a_task_that_waits_can_be_ended() {
+    let rig = Rig::new();
+    let complete =
+        |more: &str| rig.ask("memory.complete_stage", &format!(r#"{{"task_id":"t1"{more}}}"#));
+    for step in ["first a plan", "drive to the shelf", "look at the shelf"] {
+        rig.store(step);
+        complete("");
+    }
+    let progress = || rig.ask("memory.get_task_progress", r#"{"task_id":"t1"}"#);
+    let last = progress().pointer("/completed_stages/2").cloned();
+    // It has no stage that could end, and none that could change.
+    assert_eq!(rig.fault("memory.complete_stage", r#"{"task_id":"t1"}"#), -32002);
+    let detect = r#"{"task_id":"t1","ace_signal":"execution","apply":true}"#;
+    let found = rig.ask("memory.detect_stage_transition", detect);
+    assert!(!is(&found, "/should_transition") && !is(&found, "/applied"));
+    assert!(found.get("current_stage_type").unwrap().is_null());
+    let done = complete(r#","task_status":"completed""#);
+    assert_eq!(done.pointer("/stage/stage_id"), last.as_ref());
+    assert_eq!(text(&done, "/stage/stage_type"), "verification");
+    assert!(["metric", "next_stage_id"].iter().all(|name| done.get(name).unwrap().is_null()));
+    assert_eq!(
+        (text(&done, "/task_status"), text(&progress(), "/status")),
+        ("completed", "completed")
+    );
+    let again = r#"{"task_id":"t1","task_status":"failed"}"#;
+    assert_eq!(rig.fault("memory.complete_stage", again), -32002);
+    assert_eq!(rig.fault("memory.store", r#"{"task_id":"t1","content":"too late"}"#), -32002);
+}
+
+#[test]
+fn a_stage_that_is_not_named_is_completed_once() {
+    let rig = Rig::new();
+    rig.store("first a plan");
+    let asked = r#"{"task_id":"t1"}"#;
+    rig.ask("memory.complete_stage", asked);
+    for again in [asked, r#"{"task_id":"t1","summary":"The plan was made."}"#] {
+        assert_eq!(rig.fault("memory.complete_stage", again), -32002, "{again}");
+    }
+    let progress = rig.ask("memory.get_task_progress", asked);
+    assert_eq!(list(&progress, "/completed_stages").len(), 1);
+    // An empty one is completed by whoever names it.
+    let named =
+        format!(r#"{{"task_id":"t1","stage_id":"{}"}}"#, text(&progress, "/current_stage_id"));
+    let done = rig.ask("memory.complete_stage", &named);
+    assert_eq!(text(&done, "/stage/stage_type"), "execution");
+    for round in 0..5 {
+        let params = format!(r#"{{"task_id":"r{round}"}}"#);
+        rig.ask(
+            "memory.store",
+            &format!(r#"{{"task_id":"r{round}","content":"step {round} was done"}}"#),
+        );
+        let ended: Vec<bool> = std::thread::scope(|scope| {
+            let ask = || {
+                rig.response(&agent("a1"), "memory.complete_stage", &params).get("result").is_some()
+            };
+            let both = [scope.spawn(ask), scope.spawn(ask)];
+            both.into_iter().map(|one| one.join().unwrap()).collect()
+        });
+        assert_eq!(ended.iter().filter(|done| **done).count(), 1, "{round}");
+    }
 }
 
 #[test]

@@ -359,7 +359,7 @@ fn believe(record: &mut MemoryRecord, success: bool, effectiveness: f64) -> Resu
 
 /// Lists what is critical, newest first.
 pub(crate) fn get_critical_memories(call: &mut Call<'_>) -> Result<Map, Failure> {
-    let by_task = call.params.states("task_id") && !call.params.states("agent_id");
+    let by_task = call.params.has("task_id") && !call.params.has("agent_id");
     let agent = if by_task { None } else { Some(call.take_agent()?) };
     let task = call.take_task(agent.as_deref())?.map(|kept| kept.state);
     call.params.id("agent_id")?;

@@ -71,8 +71,8 @@ pub(crate) fn compress_task(call: &mut Call<'_>) -> Result<Map, Failure> {
 
 /// Tells how stages and tasks were compressed: the last eight times of each.
 pub(crate) fn get_compression_metrics(call: &mut Call<'_>) -> Result<Map, Failure> {
-    let named = call.params.states("agent_id");
-    let is_narrow = call.params.states("task_id") || call.params.states("stage_id");
+    let named = call.params.has("agent_id");
+    let is_narrow = call.params.has("task_id") || call.params.has("stage_id");
     let agent = if named || !is_narrow { Some(call.take_agent()?) } else { None };
     let task = call.take_task(agent.as_deref())?.map(|kept| kept.state);
     let stage = match call.params.id("stage_id")? {
@@ -134,7 +134,7 @@ fn summary(metrics: &[Metric]) -> Value {
 
 /// Sets how hard a task, or all tasks of an agent, are compressed.
 pub(crate) fn adjust_compression(call: &mut Call<'_>) -> Result<Map, Failure> {
-    let by_task = call.params.states("task_id") && !call.params.states("agent_id");
+    let by_task = call.params.has("task_id") && !call.params.has("agent_id");
     let agent = if by_task { None } else { Some(call.take_agent()?) };
     let id = call.params.id("task_id")?.map(str::to_owned);
     call.params.id("agent_id")?;

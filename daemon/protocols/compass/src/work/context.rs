@@ -29,12 +29,14 @@ const MOST_NAMED: usize = 4;
 const SHARE_OF_NOW: usize = 6;
 /// Memories of the current stage in which the complaints of tools are looked for.
 const MOST_READ: usize = 50;
+/// Critical memories of no task whose facts are in the context of an agent: the newest.
+const MOST_OF_AGENT: usize = 100;
 /// Sentences of a context that are compared with each other.
 const MOST_SENTENCES: usize = 100;
 
 /// Makes a context.
 pub(crate) fn get_context(call: &mut Call<'_>) -> Result<Map, Failure> {
-    let named = call.params.states("agent_id") || !call.params.states("task_id");
+    let named = call.params.has("agent_id") || !call.params.has("task_id");
     let agent = if named { Some(call.take_agent()?) } else { None };
     let wish = Wish::read(&mut call.params, 2000)?;
     let worked = call.take_task(agent.as_deref()).and_then(|task| {
@@ -172,11 +174,16 @@ pub(crate) fn made(
     let with_raw = matches!(wish.level, Level::Auto | Level::Raw);
     let found = select(call, agent, task, &wanted)?;
     let mut draft = Draft::default();
-    let (facts, history) = match task {
-        Some(task) => write_task(call, &mut draft, task, wish)?,
+    let (facts, history, looked_at) = match task {
+        Some(task) => {
+            let (facts, history) = write_task(call, &mut draft, task, wish)?;
+            (facts, history, 1.0)
+        }
         None => {
+            let (facts, looked_at) = facts_of_agent(call, agent)?;
             let contents = found.memories.iter().map(|one| &one.kept.record.content);
-            (Vec::new(), contents.map(|content| call.settings.token_counter.count(content)).sum())
+            let counter = call.settings.token_counter;
+            (facts, contents.map(|content| counter.count(content)).sum(), looked_at)
         }
     };
     draft.add_facts(&facts);
@@ -194,7 +201,7 @@ pub(crate) fn made(
         true => found.coverage,
         false => coverage(&facts, &context) * found.known,
     };
-    Ok(Made { context, coverage, coherence, history })
+    Ok(Made { context, coverage: coverage * looked_at, coherence, history })
 }
 
 /// Adds memories, best first. The best are worth more than what is over, as far as their short forms take [`SHARE_OF_NOW`] of
@@ -497,10 +504,27 @@ pub(crate) fn facts_of_stage(call: &Call<'_>, stage: &Stage) -> Result<Vec<Strin
 fn source(sketch: Sketch) -> Source {
     Source {
         relevance: sketch.memory.relevance_score,
-        is_critical: sketch.memory.is_critical_throughout(),
+        critical: sketch.memory.critical_part(),
         is_correction: false,
         text: sketch.content,
     }
+}
+
+/// Returns the critical facts of an agent that belong to no task, and the share of the memories with such facts that were
+/// looked at.
+fn facts_of_agent(call: &Call<'_>, agent: &str) -> Result<(Vec<String>, f64), Failure> {
+    let handle = call.store.name(Sort::CriticalOfAgent, agent)?;
+    let all = call.store.count(handle.clone(), &[])?;
+    let search = Search { most: Some(MOST_OF_AGENT), ..Search::of(handle) };
+    let mut memories = call.store.sketches(&search)?;
+    let looked_at = match all {
+        0 => 1.0,
+        all => memories.len().min(all) as f64 / all as f64,
+    };
+    memories.retain(|sketch| sketch.memory.is_critical && sketch.memory.agent_id == agent);
+    memories.reverse();
+    let sources: Vec<Source> = memories.into_iter().map(source).collect();
+    Ok((facts_of(&sources), looked_at))
 }
 
 /// Returns the critical facts of a task: its constraints, those of its stages, and the sentences of its critical memories.

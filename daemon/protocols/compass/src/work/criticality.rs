@@ -17,6 +17,7 @@ use crate::names::Sort;
 use crate::state::{ErrorRecord, Memory, Task};
 use crate::store::{Batch, Kept, Search, Store, retried};
 use crate::work::retrieve::contradict;
+use crate::work::store::valid_until;
 
 /// Severe errors of a task, and memories linked to them, that a new memory is compared with.
 const MOST_SEVERE: usize = 10;
@@ -219,7 +220,12 @@ pub(crate) fn update_criticality(call: &mut Call<'_>) -> Result<Map, Failure> {
             return Ok(map);
         }
         let mut batch = Batch::default();
-        let until = kept.record.valid_until.as_ref().map(|until| until.at());
+        let (now, _) = call.store.now();
+        let until = match kept.state.is_critical && !is_critical {
+            // While it was critical it had no end.
+            true => valid_until(call, state.memory_type, now),
+            false => kept.record.valid_until.as_ref().map(|until| until.at()),
+        };
         let shape = call.store.shape_of_memory(&mut batch, &state, &kept.record.content, until)?;
         let name = call.store.change(&mut batch, &kept, &state, &shape)?;
         let written = call.commit(batch)?;

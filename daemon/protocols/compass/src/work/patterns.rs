@@ -38,7 +38,7 @@ impl Scope {
 
     /// Reads which errors a call is about.
     pub(crate) fn asked(call: &mut Call<'_>) -> Result<Self, Failure> {
-        let by_task = call.params.states("task_id") && !call.params.states("agent_id");
+        let by_task = call.params.has("task_id") && !call.params.has("agent_id");
         let agent = if by_task { None } else { Some(call.take_agent()?) };
         let task = call.take_task(agent.as_deref())?.map(|kept| kept.state);
         call.params.id("agent_id")?;

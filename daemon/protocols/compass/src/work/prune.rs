@@ -23,8 +23,8 @@ const PAYLOAD_PART: usize = 4;
 
 /// Prunes memories of an agent or a task. Critical ones stay.
 pub(crate) fn prune(call: &mut Call<'_>) -> Result<Map, Failure> {
-    let named = call.params.states("agent_id");
-    let own = match call.params.states("task_id") && !named {
+    let named = call.params.has("agent_id");
+    let own = match call.params.has("task_id") && !named {
         true => None,
         false => Some(call.take_agent()?),
     };
@@ -71,12 +71,13 @@ pub(crate) fn prune(call: &mut Call<'_>) -> Result<Map, Failure> {
                 chosen.push(Candidate::of(&sketch.memory));
             }
         })?;
+        let mut kept_critical = 0;
         if strategy == PruneStrategy::Capacity {
-            chosen = above(call, chosen, task.is_some());
+            (chosen, kept_critical) = above(call, chosen, task.is_some());
         }
         let before = chosen.len();
         chosen.retain(|one| !one.is_critical);
-        let kept_critical = before - chosen.len();
+        kept_critical += before - chosen.len();
         chosen.truncate(most - archived.len());
         let ids = || chosen.iter().map(|one| one.id.clone()).collect();
         let (pruned, ids) = match (is_dry, mode) {
@@ -122,14 +123,15 @@ impl Candidate {
     }
 }
 
-/// Returns those above the capacities, of least worth first; critical ones are counted and never chosen.
-fn above(call: &Call<'_>, all: Vec<Candidate>, is_task: bool) -> Vec<Candidate> {
+/// Returns those above the capacities, of least worth first, and how many stay above them because they are critical: these
+/// are counted and never chosen.
+fn above(call: &Call<'_>, all: Vec<Candidate>, is_task: bool) -> (Vec<Candidate>, usize) {
     let episodic = if is_task { call.settings.episodic_memory_capacity } else { 0 };
     let capacities = [
         (MemoryType::Episodic, episodic),
         (MemoryType::Semantic, call.settings.semantic_memory_capacity),
     ];
-    let mut chosen = Vec::new();
+    let (mut chosen, mut kept) = (Vec::new(), 0);
     let mut rest = all;
     for (kind, capacity) in capacities {
         let (of_kind, others): (Vec<_>, Vec<_>) =
@@ -137,10 +139,12 @@ fn above(call: &Call<'_>, all: Vec<Candidate>, is_task: bool) -> Vec<Candidate> 
         rest = others;
         if capacity > 0 && of_kind.len() > capacity {
             let excess = of_kind.len() - capacity;
-            chosen.extend(of_least_worth(of_kind, excess));
+            let of_kind = of_least_worth(of_kind, excess);
+            kept += excess - of_kind.len();
+            chosen.extend(of_kind);
         }
     }
-    chosen
+    (chosen, kept)
 }
 
 /// Returns so many that are not critical: of little relevance first, and of these the oldest.

@@ -22,6 +22,10 @@ use crate::work::understood::understood;
 
 /// Candidates of each origin. Among them the order is exact.
 const MOST_CANDIDATES: usize = 100;
+/// Hits among which they are looked for, where some hits are put aside or of a type that nobody asked for: the best by words, or
+/// the newest.
+const MOST_MET_BY_WORDS: usize = 10_000;
+const MOST_MET_BY_TIME: usize = 1000;
 /// Errors of a task that memories are held against.
 const MOST_ERRORS: usize = 20;
 /// Similarity from which on a critical memory has to do with the question.
@@ -43,6 +47,14 @@ pub(crate) struct Wanted<'q> {
     pub(crate) stage_type: Option<StageType>,
     pub(crate) min_score: f64,
     pub(crate) archived: bool,
+}
+
+impl Wanted<'_> {
+    /// Returns true if a memory may be an answer, or bring one nearer: it is of a type that was asked for, and not put aside.
+    fn admits(&self, memory: &Memory) -> bool {
+        (self.archived || !memory.archived)
+            && (self.types.is_empty() || self.types.contains(&memory.memory_type))
+    }
 }
 
 /// A memory with its score.
@@ -148,10 +160,7 @@ pub(crate) fn select(
     let mut found = candidates(call, agent, task, &errors, wanted, by_server.as_ref())?;
     // What cannot be an answer brings its neighbours nothing either.
     found.retain(|sketch| {
-        let memory = &sketch.memory;
-        (wanted.archived || !memory.archived)
-            && (wanted.types.is_empty() || wanted.types.contains(&memory.memory_type))
-            && wanted.stage_id.is_none_or(|stage| memory.stage_id.as_deref() == Some(stage))
+        wanted.stage_id.is_none_or(|stage| sketch.memory.stage_id.as_deref() == Some(stage))
     });
     let similarities = {
         let floor = call.shared.engine.settings().fusion.min_cosine;
@@ -330,8 +339,13 @@ fn candidates(
         ..Search::of(owner)
     };
     let mut all: HashMap<String, Sketch> = HashMap::new();
+    let look = |search: &Search| {
+        let is_own = |memory: &Memory| memory.agent_id == agent && wanted.admits(memory);
+        let most_met = if search.newest { MOST_MET_BY_TIME } else { MOST_MET_BY_WORDS };
+        call.store.sketches_that(search, most_met, is_own)
+    };
     let mut add = |found: Vec<Sketch>| {
-        for one in found.into_iter().filter(|one| one.memory.agent_id == agent) {
+        for one in found {
             match all.entry(one.memory.memory_id.clone()) {
                 Entry::Vacant(free) => drop(free.insert(one)),
                 Entry::Occupied(mut known) => {
@@ -341,7 +355,7 @@ fn candidates(
             }
         }
     };
-    add(call.store.sketches(&search)?);
+    add(look(&search)?);
     if let Some(task) = task {
         let mut narrower = Vec::new();
         if let Some(stage) = &task.current_stage_id {
@@ -356,7 +370,7 @@ fn candidates(
         for search in narrower {
             // Once for all of them, and once for their agreement with the words, which may be beyond the first thousand.
             if text.is_some() {
-                add(call.store.sketches(&Search {
+                add(look(&Search {
                     text: text.clone(),
                     by_meaning: true,
                     vector: vector.cloned(),
@@ -364,7 +378,7 @@ fn candidates(
                     ..search.clone()
                 })?);
             }
-            add(call.store.sketches(&search)?);
+            add(look(&search)?);
         }
     }
     Ok(all.into_values().collect())

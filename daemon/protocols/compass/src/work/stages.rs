@@ -2,11 +2,12 @@
 
 use omir_core::value::{Map, Value};
 
-use omird_text::TokenCounter;
+use omird_text::{Counter, TokenCounter};
 
 use crate::call::Call;
-use crate::context::{Draft, Section, Worth};
+use crate::context::{Context, Draft, Section, Worth};
 use crate::failure::Failure;
+use crate::names::Sort;
 use crate::stages::{self, Signal, Wording};
 use crate::state::{Stage, Task};
 use crate::store::{Batch, Kept, retried};
@@ -102,7 +103,7 @@ fn the_stage(
     current_stage(call, &note.stage_id)
 }
 
-/// Completes the current stage, and begins the next one.
+/// Completes the current stage, and begins the next one. A task that waits after its last stage is ended without one.
 pub(crate) fn complete_stage(call: &mut Call<'_>) -> Result<Map, Failure> {
     let id = call.params.id("task_id")?;
     let id = call.params.required("task_id", id)?.to_owned();
@@ -122,39 +123,62 @@ pub(crate) fn complete_stage(call: &mut Call<'_>) -> Result<Map, Failure> {
     }
     take_wish(call)?;
     call.params.finish()?;
+    let is_bare = stage_id.is_none() && next.is_none() && status.is_none();
+    // The stage that the call was about at first: one that is current only later is another one's work.
+    let mut meant: Option<Option<String>> = None;
     retried(|| {
         let mut course = Course::of(call.task(&id)?);
         let current = course.task.current_stage_id.clone();
+        if stage_id.is_none() && *meant.get_or_insert_with(|| current.clone()) != current {
+            return Err(Failure::conflict("somebody else completed the stage at the same time"));
+        }
         let wanted = match (&stage_id, current) {
-            (Some(wanted), Some(current)) if *wanted == current => current,
+            (Some(wanted), Some(current)) if *wanted == current => Some(current),
             (Some(wanted), _) if course.task.stages.iter().any(|note| note.stage_id == *wanted) => {
                 return Err(Failure::conflict(format!(
                     "the stage {wanted:?} is completed already"
                 )));
             }
             (Some(wanted), _) => return Err(Failure::not_found("stage", wanted)),
-            (None, Some(current)) => current,
+            (None, Some(current)) => Some(current),
+            (None, None) if status.is_some() && course.task.is_active() => None,
             (None, None) => {
-                return Err(Failure::conflict(
-                    "the task has no stage to complete: it is done already",
-                ));
+                return Err(Failure::conflict(match course.task.is_active() {
+                    true => "the task has no stage to complete: it waits for task_status",
+                    false => "the task has no stage to complete: it is over",
+                }));
             }
         };
         let (now, _) = call.store.now();
         let mut batch = Batch::default();
-        let kept = current_stage(call, &wanted)?;
-        let memories = memories_of_stage(call, &wanted)?;
-        let how = Completion { summary: summary.as_deref(), insights: insights.clone() };
-        let (stage, metric) = course.complete(call, &mut batch, kept, &memories, &how, now)?;
+        let (stage, metric) = match &wanted {
+            Some(wanted) => {
+                let kept = current_stage(call, wanted)?;
+                let memories = memories_of_stage(call, wanted)?;
+                // Sent twice, it would complete two: the second one has nothing in it yet.
+                let is_second = || course.task.stages.iter().any(|note| note.is_completed);
+                if is_bare && memories.is_empty() && is_second() {
+                    return Err(Failure::conflict(format!(
+                        "the stage before is completed already, and the current one has no memories; \
+                         state stage_id {wanted:?} to complete it"
+                    )));
+                }
+                let how = Completion { summary: summary.as_deref(), insights: insights.clone() };
+                let done = course.complete(call, &mut batch, kept, &memories, &how, now)?;
+                (Some(done.0), done.1)
+            }
+            None => (last_stage(call, &course.task)?, None),
+        };
         let next_id = match status {
             Some(status) => {
                 if status == TaskStatus::Completed {
                     super::criticality::learn_from_success(call, &mut batch, &mut course.task)?;
                 }
                 course.task.status = status;
+                course.is_changed = true;
                 None
             }
-            None => match next.or(follows(stage.stage_type)) {
+            None => match next.or(stage.as_ref().and_then(|stage| follows(stage.stage_type))) {
                 Some(next) => Some(course.begin(call, &mut batch, next, now)?),
                 None => None,
             },
@@ -163,13 +187,20 @@ pub(crate) fn complete_stage(call: &mut Call<'_>) -> Result<Map, Failure> {
         let task = course.write(call, &mut batch, now)?;
         call.commit(batch)?;
         let mut map = Map::new();
-        map.insert("stage", shown::stage(&stage)?);
+        map.insert("stage", stage.map(|stage| shown::stage(&stage)).transpose()?);
         map.insert("metric", metric.map(|metric| shown::metric(&metric)).transpose()?);
         map.insert("next_stage_id", next_id);
         map.insert("task_progress_summary", progress);
         map.insert("task_status", task.status.as_str());
         Ok(map)
     })
+}
+
+/// Returns the stage that a task had last, if the store still has it.
+fn last_stage(call: &Call<'_>, task: &Task) -> Result<Option<Stage>, Failure> {
+    let Some(note) = task.stages.last() else { return Ok(None) };
+    let kept = call.store.get_readable::<Stage>(Sort::Stage, &note.stage_id)?;
+    Ok(kept.map(|kept| kept.state))
 }
 
 /// Returns the stage that follows by itself. After verification nothing does: the task waits for its end.
@@ -203,12 +234,8 @@ pub(crate) fn get_task_progress(call: &mut Call<'_>) -> Result<Map, Failure> {
         })?;
     }
     let task = call.task(&id)?.state;
-    let mut draft = Draft::default();
     let facts = critical_facts(call, &task)?;
-    super::context::write_progress(&mut draft, &task, &facts);
-    draft.add_facts(&facts);
-    let wish = Wish::plain(None, budget);
-    let context = draft.fit(wish.budget, wish.format, call.settings.token_counter)?;
+    let context = brief(&task, &facts, &Wish::plain(None, budget), call.settings.token_counter)?;
     let history = task.metrics.last().map_or(0, |metric| metric.input_tokens);
     let made = Made {
         coverage: super::context::coverage(&facts, &context),
@@ -221,6 +248,23 @@ pub(crate) fn get_task_progress(call: &mut Call<'_>) -> Result<Map, Failure> {
     map.insert("brief", made.context.context.clone());
     map.insert("quality", made.quality());
     Ok(map)
+}
+
+/// Makes the brief of a task. The state of a task is answered whatever the budget: facts that do not fit are left out, which the
+/// coverage tells, and so is a goal that does not.
+fn brief(task: &Task, facts: &[String], wish: &Wish, counter: Counter) -> Result<Context, Failure> {
+    for with_facts in [true, false] {
+        let mut draft = Draft::default();
+        super::context::write_progress(&mut draft, task, facts);
+        if with_facts {
+            draft.add_facts(facts);
+        }
+        match draft.fit(wish.budget, wish.format, counter) {
+            Err(failure) if failure.is_of_budget() => {}
+            fitted => return fitted,
+        }
+    }
+    Draft::default().fit(wish.budget, wish.format, counter)
 }
 
 /// Tells if another stage has begun, and moves on if it is told to.
@@ -238,17 +282,16 @@ pub(crate) fn detect_stage_transition(call: &mut Call<'_>) -> Result<Map, Failur
     }
     retried(|| {
         let mut course = Course::of(call.task(&id)?);
-        let Some(note) = course.task.current().cloned() else {
-            return Err(Failure::conflict("the task has no current stage: it waits for its end"));
-        };
+        // A task that waits for its end, or is over, has none, and moves nowhere.
+        let current = course.task.current().map(|note| note.stage_type);
         let signals = match call.settings.stage_detection_enabled {
             true => signals(call, &course.task, actions.as_deref(), &content, told)?,
             false => Vec::new(),
         };
-        let decided = stages::decided(&signals, note.stage_type);
+        let decided = current.and_then(|current| stages::decided(&signals, current));
         let mut map = Map::new();
         map.insert("should_transition", decided.is_some());
-        map.insert("current_stage_type", note.stage_type.as_str());
+        map.insert("current_stage_type", current.map(Word::as_str));
         map.insert("suggested_stage_type", decided.map(|signal| signal.stage_type.as_str()));
         let strongest = signals.iter().map(|signal| signal.weight).fold(0.0, f64::max);
         map.insert("confidence", decided.map_or(strongest, |signal| signal.weight));

@@ -62,7 +62,10 @@ struct Wanted {
 pub(crate) fn store(call: &mut Call<'_>) -> Result<Map, Failure> {
     let wanted = read(call)?;
     call.params.finish()?;
-    retried(|| put(call, &wanted))
+    // A memory that is put aside beside it is a condition more. Those that store at once choose the same ones, so whoever has
+    // lost to another leaves them to the next store: it is not for them that a memory is refused.
+    let mut puts_aside = true;
+    retried(|| put(call, &wanted, std::mem::take(&mut puts_aside)))
 }
 
 fn read(call: &mut Call<'_>) -> Result<Wanted, Failure> {
@@ -185,7 +188,7 @@ impl Interaction {
     }
 }
 
-fn put(call: &mut Call<'_>, wanted: &Wanted) -> Result<Map, Failure> {
+fn put(call: &mut Call<'_>, wanted: &Wanted, puts_aside: bool) -> Result<Map, Failure> {
     if let Some(id) = &wanted.memory_id
         && let Some(kept) = call.store.get::<Memory>(Sort::Memory, id)?
     {
@@ -216,7 +219,7 @@ fn put(call: &mut Call<'_>, wanted: &Wanted) -> Result<Map, Failure> {
         call.store.shape_of_memory(&mut batch, &memory, &wanted.content, valid_until)?;
     shape.pose = wanted.pose.clone().or_else(|| call.robot_pose());
     let name = call.store.add(&mut batch, Sort::Memory, &memory, &shape)?;
-    let pruned = prune::above_capacity(call, &mut batch, &memory)?;
+    let pruned = if puts_aside { prune::above_capacity(call, &mut batch, &memory)? } else { 0 };
     if let Some(course) = course {
         course.write(call, &mut batch, now)?;
     }
@@ -258,7 +261,7 @@ fn answer(
     map
 }
 
-/// Returns the instant after which a memory of this type is not found any more.
+/// Returns the instant after which a memory of this type is not found any more, unless it is critical.
 pub(crate) fn valid_until(call: &Call<'_>, kind: MemoryType, now: Timestamp) -> Option<Timestamp> {
     let ttl = i64::try_from(call.settings.working_memory_ttl.as_micros()).unwrap_or(i64::MAX);
     (kind == MemoryType::Working).then(|| now.checked_add_micros(ttl))?

@@ -11,7 +11,9 @@ use crate::call::Call;
 use crate::compress::{self, Compressed, InForce, Load, Source};
 use crate::failure::Failure;
 use crate::names::Sort;
-use crate::state::{AgentSettings, Compression, Memory, Metric, Stage, StageNote, Task};
+use crate::state::{
+    AgentSettings, Compression, CriticalPart, Memory, Metric, Stage, StageNote, Task,
+};
 use crate::store::{Batch, Kept, Shape, Store};
 use crate::words::{StageType, TaskStatus};
 use crate::work::modelled::improved;
@@ -209,10 +211,10 @@ impl Course {
             };
             // Facts first: of equal sentences the first counts, and facts must stay.
             for fact in &stage.critical_facts {
-                sources.push(source(fact, 1.0, true));
+                sources.push(source(fact, 1.0, CriticalPart::All));
             }
             let relevance = stage.relevance_score * worth_of(stage.stage_type);
-            sources.push(source(&stage.stage_summary, relevance, false));
+            sources.push(source(&stage.stage_summary, relevance, CriticalPart::Constraints));
         }
         if sources.iter().all(|source| source.text.trim().is_empty()) {
             return Ok(None);
@@ -329,8 +331,8 @@ fn worth_of(stage_type: StageType) -> f64 {
     if stage_type == StageType::Execution { 0.3 } else { 1.0 }
 }
 
-fn source(text: &str, relevance: f64, is_critical: bool) -> Source {
-    Source { text: text.to_owned(), relevance, is_critical, is_correction: false }
+fn source(text: &str, relevance: f64, critical: CriticalPart) -> Source {
+    Source { text: text.to_owned(), relevance, critical, is_correction: false }
 }
 
 /// Compresses the memories of a stage, which are newest first.
@@ -344,7 +346,7 @@ pub(crate) fn compressed(
     let of = |kept: &Kept<Memory>| Source {
         text: kept.record.content.clone(),
         relevance: kept.state.relevance_score,
-        is_critical: kept.state.is_critical_throughout(),
+        critical: kept.state.critical_part(),
         is_correction: kept.state.corrects.is_some() && kept.state.success != Some(false),
     };
     let sources: Vec<Source> = memories.iter().rev().map(of).collect();
