@@ -135,7 +135,7 @@ pub use crate::lock::{Lock, LockError};
 pub use crate::recovery::{Damage, StartProgress, recover, recover_on};
 pub use crate::signature::DeviceKey;
 
-// What is written: transactions into logs, logs into segments, segments into fewer.
+// Writing: transactions into logs, logs into segments, segments into fewer.
 pub use crate::compact::{CompactError, Compacted, ForgottenTraces};
 pub use crate::log::{Log, LogError, Unsealed};
 pub use crate::mark::{Mark, Scrub, UntrustedInterval};
@@ -144,7 +144,7 @@ pub use crate::sealer::{SealError, SealedSegment, Sealer};
 pub use crate::transaction::{Op, RecordedOrigin, Touch, Transaction};
 pub use crate::witness::{Fact, FactKind};
 
-// What is read: versions, and what restores them.
+// Reading: versions, and what restores them.
 pub use crate::files::Files;
 pub use crate::healing::Healed;
 pub use crate::manifest::is_manifest;
