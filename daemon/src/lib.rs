@@ -18,21 +18,8 @@
 //! | `metrics` | counts and measures for Prometheus |
 //! | `liveness` | signs of life of the threads that others wait for |
 //! | `logs`, `malloc`, `restart`, `service_manager` | the process and its host |
-//! | crate `omird-access` | tokens and JWTs made into callers |
-//! | crate `omird-router` | the decision if a request may be worked on |
-//! | crate `omird-protocol-omir` | the methods of OMIR, their parameters and their answers |
-//! | crate `omird-protocol-access` | methods that add, list and revoke tokens |
-//! | crate `omird-protocol-experience` | experience and hints |
-//! | crate `omird-protocol-manifesto` | Manifesto Memory |
-//! | crate `omird-protocol-compass` | COMPASS stage memory |
-//! | crate `omird-protocol-akashik` | Akashik: a field that agents share |
-//! | crate `omird-engine` | recalls, changes and upkeep |
-//! | crate `omird-store` | files |
-//! | crate `omird-text` | text work, all pure functions |
-//! | crate `omird-embedding` | texts made into vectors |
-//! | crate `omir-core` | the format, validation, poses and forgetting |
 //!
-//! `ARCHITECTURE.md` tells how one write and one query go through these rooms.
+//! `ARCHITECTURE.md` lists the crates below this one, and tells how one write and one query go through them.
 
 pub mod audit;
 #[cfg(feature = "http")]

@@ -4,14 +4,84 @@
 //! For `omird-engine`, and for tools that look at a data folder while no daemon runs. The meaning of a memory is the
 //! business of the index above ([`Index`]).
 //!
-//! | room | holds |
+//! Public modules:
+//!
+//! | module | holds |
 //! |---|---|
 //! | [`disk`] | the seam to the flash card, and the layers over it |
-//! | [`inspect`] | a data folder without a daemon: what is in it, and what can be saved |
+//! | [`inspect`] | a data folder without a daemon: its contents, its damage, and what can be saved |
 //! | [`backup`] | making, verifying and restoring backups |
 //! | [`mod@format`] | the bytes of each file, for tests and tools |
 //!
-//! `.ci/walls_check.py` counts the names in all of them.
+//! The log, which takes each change first:
+//!
+//! | module | holds |
+//! |---|---|
+//! | `log` | the log that is written: frames staged, written together and synced |
+//! | `wal` | the bytes of a log file, and reading them back |
+//! | `transaction` | the payload of one frame: the changes of one request |
+//! | `witness` | second copies of the facts that decide answers |
+//! | `mark` | small state of the store: its time, counts of what was written |
+//! | `values` | helpers for the values of log steps and manifests |
+//!
+//! Segments, which logs become:
+//!
+//! | module | holds |
+//! |---|---|
+//! | `sealer` | logs turned into one segment, in the background |
+//! | `segment` | the bytes of a segment: one Bundle that validates alone |
+//! | `manifest` | the last entry of a segment: how the others were recorded |
+//! | `locate` | positions of the parts of an encoded document |
+//! | `compact` | one new segment in the place of several |
+//! | `rewrite` | the contents of that new segment |
+//! | `room` | the room that a segment takes on the card, with the files beside it |
+//!
+//! Versions, and how one is read:
+//!
+//! | module | holds |
+//! |---|---|
+//! | `version` | one version of a resource: when it was recorded, and where its bytes lie |
+//! | `tombstone` | ends of versions that no other version replaced |
+//! | `stamps` | when a version was recorded whose stamp lies in the future |
+//! | `ref_key` | the hash that stands for a reference in memory |
+//! | `read` | reading the bytes of one version, and checking their CRC |
+//! | `files` | the open files that versions lie in |
+//! | `names` | names of the files in a data folder |
+//! | `sync` | a lock for many readers and one writer, which detects a thread that would wait forever |
+//!
+//! Rot, and its repair:
+//!
+//! | module | holds |
+//! |---|---|
+//! | `scrub` | reading a segment or a waiting log through for rot |
+//! | `sidecar` | checksums and parity beside each segment |
+//! | `healing` | repair on the card, of a segment or a sidecar |
+//! | `mending` | repair in memory, for a reader |
+//!
+//! Signatures and proofs:
+//!
+//! | module | holds |
+//! |---|---|
+//! | `device_key` | the key of the device, made at the first start |
+//! | `signature` | signing segments with that key, and keys derived from it |
+//! | `seal` | reading the seals of segments |
+//! | `prove` | proofs that a resource was sealed |
+//! | `digest` | SHA-256 digests, and their text |
+//!
+//! The start, and the index above the store:
+//!
+//! | module | holds |
+//! |---|---|
+//! | `lock` | one process for each data folder, and the check that the folder is still there |
+//! | `recovery` | a store made of its files at each start, after any power cut |
+//! | `index` | the seam to the index above: its two traits |
+//! | `index_extractor` | the trait that extracts facts from the versions of a segment |
+//! | `block` | the index of one segment |
+//! | `block_codec` | the bytes of that index as it is kept |
+//! | `cache` | the kept indexes of all segments |
+//! | `derived` | the key-value store that keeps them (sled), behind a small trait |
+//!
+//! `.ci/walls_check.py` counts the names that this file and its public modules export.
 
 #![warn(unreachable_pub)]
 
@@ -65,7 +135,7 @@ pub use crate::lock::{Lock, LockError};
 pub use crate::recovery::{Damage, StartProgress, recover, recover_on};
 pub use crate::signature::DeviceKey;
 
-// What is written: transactions into logs, logs into segments, segments into fewer.
+// Writing: transactions into logs, logs into segments, segments into fewer.
 pub use crate::compact::{CompactError, Compacted, ForgottenTraces};
 pub use crate::log::{Log, LogError, Unsealed};
 pub use crate::mark::{Mark, Scrub, UntrustedInterval};
@@ -74,7 +144,7 @@ pub use crate::sealer::{SealError, SealedSegment, Sealer};
 pub use crate::transaction::{Op, RecordedOrigin, Touch, Transaction};
 pub use crate::witness::{Fact, FactKind};
 
-// What is read: versions, and what mends them.
+// Reading: versions, and what mends them.
 pub use crate::files::Files;
 pub use crate::manifest::is_manifest;
 pub use crate::mending::Mender;

@@ -57,7 +57,7 @@ impl Mender {
             damaged.lost.remove(&number);
         }
         drop(damaged);
-        // Who reads it from now on reads what lies on the card.
+        // From now on readers get the bytes on the card.
         *self.last.lock() = None;
     }
 

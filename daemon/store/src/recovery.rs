@@ -229,7 +229,7 @@ pub fn recover_on<I: Index>(
 
     let mut unsealed: Vec<Unsealed> = Vec::new();
     let mut current = None;
-    // Whether the newest log is only too long to be written on, and then if it holds changes.
+    // Set if the newest log is only too long to be written on; true if it holds changes.
     let mut too_long: Option<bool> = None;
     let newest_number = logs.last().map(|log| log.unsealed.log);
     for log in logs {

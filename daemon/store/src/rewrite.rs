@@ -406,7 +406,7 @@ impl<'a, I: Index> Rewrite<'a, I> {
                 && self.parts.get(&key).is_none_or(HashSet::is_empty)
                 && !self.catalog().is_name_reused(&key));
         if is_whole && !self.keeps_tombstones && tombstone.stamp.recorded < self.horizon {
-            // What became a part of something was forgotten before that was.
+            // A record that became part of another was forgotten before that one.
             if let EndCause::Forgotten(DeletionOrigin::Merging(into)) = tombstone.ending
                 && let Some(parts) = self.parts.get_mut(&into)
             {

@@ -26,7 +26,7 @@ impl<I: Index> Sealer<I> {
         };
         let scrubbed = segment_repair::scrub(&*self.disk, number)?;
         if scrubbed == Scrubbed::Lost {
-            // Where the card is away nothing can be read, and nothing is lost.
+            // With the card away nothing can be read, and nothing is lost.
             self.disk.mount_generation()?;
         }
         self.pieces[at].is_sound = scrubbed != Scrubbed::Lost;
@@ -53,7 +53,7 @@ impl<I: Index> Sealer<I> {
     pub fn scrub_log(&self, log: &Unsealed) -> io::Result<Option<usize>> {
         let mut bytes = match wal::load(&*self.disk, log.log) {
             Err(error) if disk::is_loss(&error) => {
-                // Where the card is away nothing can be read, and nothing is lost.
+                // With the card away nothing can be read, and nothing is lost.
                 return self.disk.mount_generation().map(|_| None);
             }
             bytes => bytes?,

@@ -13,7 +13,7 @@ use crate::signature::{Seal, SealFault};
 pub(crate) fn read(disk: &dyn Disk, number: u64) -> io::Result<Result<Seal, SealFault>> {
     let text = match disk::read_patiently(disk, &segment::signature_path(number)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            // Where the card is away nothing is there, and nothing is missing.
+            // With the card away nothing is there, and nothing is missing.
             disk.mount_generation()?;
             return Ok(Err(SealFault::Missing));
         }

@@ -167,7 +167,7 @@ impl<I: Index> Sealer<I> {
         }
         let mut refused = None;
         let draft = draft.build(now, |reference| self.live(reference, &mut refused));
-        // What cannot be read now may be there again in a minute: nothing is left out for that.
+        // A version that cannot be read now may be readable in a minute: none is left out for that.
         if let Some(error) = refused {
             return Err(error.into());
         }
@@ -186,7 +186,7 @@ impl<I: Index> Sealer<I> {
         let is_tidy = merge.is_some();
         let mut merged = match merge {
             Some(merge) => {
-                // What stays of it is in the merge: memory is short.
+                // The merge holds all that stays of the draft, and memory is short.
                 drop(draft);
                 merge.finish(now)
             }

@@ -47,7 +47,7 @@ pub(crate) fn frame_crc(number: u64, len: u32, synced: u32, payload: &[u8]) -> u
 /// sealed in between. Durable on return; returns its path.
 pub(crate) fn stand_in(disk: &dyn Disk, number: u64) -> io::Result<String> {
     let stand_in = format!("{}.damaged", path(number));
-    // What somebody put there may be the log itself.
+    // A file that somebody put there may be the log itself.
     if !disk.list(DIR)?.iter().any(|name| stand_in == format!("{DIR}/{name}")) {
         disk.open(&stand_in, Mode::Create)?;
     }

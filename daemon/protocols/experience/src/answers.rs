@@ -33,7 +33,7 @@ pub(crate) fn with_headers(
     if let Some(id) = request_id {
         answer = answer.header("X-Request-ID", header_value(id));
     }
-    // What everybody may ask uses nothing of a key.
+    // A method that needs no key counts for no rate.
     let Some(rate) = rate.filter(|_| method.rates != [None, None]) else { return answer };
     let reset = i64::try_from(rate.reset.as_millis().div_ceil(1000)).unwrap_or(i64::MAX);
     let reset = now.secs().saturating_add(reset);

@@ -139,7 +139,7 @@ fn check_whole(value: &Value, least: u64, most: Option<u64>) -> Result<(), Fault
     if !number.is_integer() {
         return Err(Fault::new("", "is no whole number"));
     }
-    // What is beyond 64 bits is decided by its sign.
+    // The sign decides for a number beyond 64 bits.
     let found = number.as_u64().unwrap_or(if number.as_f64() < 0.0 { 0 } else { u64::MAX });
     let is_below = number.as_f64() < 0.0 || found < least;
     match most {

@@ -119,7 +119,7 @@ fn read(message: &Message, tenant: Tenant) -> Result<Request, Rejected> {
     tools.dedup();
     let whole = |name: &str| value.get(name).and_then(Value::as_u64);
     let max_hints = whole("max_hints").and_then(|most| usize::try_from(most).ok());
-    // What is beyond 64 bits is beyond the bound too.
+    // A number beyond 64 bits is beyond the bound too.
     let patience = whole("deadline_ms").map_or(LONGEST, Duration::from_millis).min(LONGEST);
     let question = Question {
         tenant: tenant.name().to_owned(),
@@ -152,7 +152,7 @@ fn found(shared: &Shared, request: &Request, now: Instant) -> Result<FoundHints,
     let kept = shared.cache().get(&request.question, now);
     // Read before the experiences are: what comes meanwhile makes the answer a partial one next time.
     let generation = shared.table().generation(request.tenant.spelt());
-    // Where one was forgotten or changed since, it may be a candidate in its new form, and others may come after it. The store
+    // One that was forgotten or changed since may be a candidate in its new form, and others may come after it. The store
     // is asked too: a client may know that it was forgotten before the table has been told.
     let is_as_drawn = |drawn: &VersionedCandidate| {
         let version = shared.engine.live_version(&drawn.target);
@@ -166,7 +166,7 @@ fn found(shared: &Shared, request: &Request, now: Instant) -> Result<FoundHints,
         }
         Some(CachedAnswer { candidates, born, .. }) => {
             match finish(shared, request, candidates, generation, Some(born), "partial") {
-                // What came since may well match.
+                // Experiences that came since may well match.
                 Err(Failure::NoMatches) => {}
                 finished => return finished,
             }

@@ -31,7 +31,7 @@ const fn row(
     scope: Scope,
     about: &'static About,
 ) -> Method {
-    // What everybody may ask is no use of a key.
+    // A method that needs no key counts for no rate.
     let rates = if scope.0.is_empty() { [None, None] } else { RATES };
     Method { protocol: NAME, name, effect, streams: false, payload, scope, rates, about }
 }

@@ -22,7 +22,7 @@ const SCHEMES: [&str; 2] = ["bearer", "basic"];
 /// Returns the text without its secrets, and how many there were; `None` if there were none.
 pub(crate) fn redacted(text: &str) -> Option<(String, usize)> {
     let mut out = String::new();
-    // What is copied so far ends here.
+    // End of the text that is copied so far.
     let mut copied = 0;
     let mut at = 0;
     let mut count = 0;
@@ -123,7 +123,7 @@ fn value_after(text: &str, word: &str, end: usize) -> Option<(usize, usize)> {
     }
     let quote = quote_at(bytes, value);
     let from = value + quote.map_or(0, |(_, length)| length);
-    // What is said to be a token is one, whatever it looks like.
+    // A text that follows the name of a scheme is a token, whatever it looks like.
     let scheme = bytes[from..].iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
     let is_scheme =
         SCHEMES.iter().any(|known| known.eq_ignore_ascii_case(&text[from..from + scheme]));
@@ -189,7 +189,7 @@ fn token_after(text: &str, end: usize) -> Option<(usize, usize)> {
 /// Returns the length of a value. One in quotes ends at the same quote, unless that is escaped, or with the line.
 fn value_length(rest: &str, quote: Option<(u8, usize)>) -> usize {
     let Some((quote, length)) = quote else {
-        // What stands in the place of a secret may have more of it behind.
+        // A mark in the place of a secret may have more of the secret behind it.
         let marked = if rest.starts_with(REDACTED) { REDACTED.len() } else { 0 };
         let is_end =
             |c: char| c.is_whitespace() || matches!(c, '&' | ';' | ',' | '"' | '\'' | ')' | '}');

@@ -160,7 +160,7 @@ impl Shared {
         match event.kind {
             EventKind::Forgotten => self.table().remove(tenant, &key, event.seq),
             EventKind::Recorded | EventKind::Updated => {
-                // What came through `record` is counted already.
+                // An experience that came through `record` is counted already.
                 if self.table().seq(tenant, &key).is_some_and(|seq| seq >= event.seq) {
                     return;
                 }

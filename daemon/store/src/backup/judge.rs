@@ -54,7 +54,7 @@ pub fn judge<'a>(held: impl IntoIterator<Item = &'a StoredSegment>, pins: &Pins)
         let fault = Fault { file: segment::path(held.segment), message: fault };
         judgement.unsound.push((held.segment, fault));
     }
-    // What covers comes before what it covers; of two that cover the same the later one counts.
+    // A segment comes before those that it covers; of two that cover the same the later one counts.
     sound.sort_by_key(|(span, number, _)| (span.first_seq, Reverse((span.last_seq, *number))));
     let mut chain = Vec::new();
     for (span, number, seal) in sound {

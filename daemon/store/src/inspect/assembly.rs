@@ -93,7 +93,7 @@ impl Assembly {
     fn assemble(&mut self) {
         let mut slots = self.segment_slots();
         slots.extend(self.log_slots(&slots));
-        // What was set aside may have had its transaction numbers given out again since.
+        // Transaction numbers of a file that was set aside may have been given out again since.
         let mut detached = Vec::new();
         for (index, scan) in self.scans.iter().enumerate() {
             if let (true, Some((first, last))) = (scan.source.is_set_aside, scan.span) {

@@ -176,7 +176,7 @@ impl History {
                 resources.push(reader.wanted(place)?);
             }
         }
-        // What cannot stand without something that is gone, and what leaned on that too.
+        // Drops resources that refer to something that is gone, then those that referred to these.
         loop {
             let before = resources.len();
             resources.retain(|resource| {

@@ -124,7 +124,7 @@ fn check_signatures(store: &Store, history: &History, findings: &mut Vec<Finding
         let is_adjacent = number == next.0 || begins == Some(next.1);
         let ends = row.transactions.map_or(u64::MAX, |(_, last)| last);
         next = (number.saturating_add(1), ends.saturating_add(1));
-        // What is held elsewhere will be sealed again; what was set aside is judged as such.
+        // A file whose contents are held elsewhere will be sealed again; one that was set aside is judged as such.
         let is_judged = row.is_needed && !row.source.is_set_aside;
         let add = |findings: &mut Vec<Finding>, kind: Kind, message: &str| {
             if is_judged {

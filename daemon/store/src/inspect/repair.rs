@@ -288,7 +288,7 @@ impl Writer<'_> {
                 Act::Touch(_) => {}
             }
         }
-        // What the daemon will do with it at its first start.
+        // The daemon does the same with it at its first start.
         let block = segment::index::<Names>(&sealed)
             .map_err(|fault| io::Error::other(format!("segment {number}: {fault}")))?;
         let contents = segment::contents(&sealed, block.digest)
@@ -316,7 +316,7 @@ impl Writer<'_> {
             return Ok(None);
         };
         let puts = interval.events.iter().filter(|event| matches!(event.act, Act::Put(_)));
-        // What a compacted one replaces would be other segments in the new folder.
+        // The segments that a compacted one replaces would be others in the new folder.
         let is_sound = row.is_clean
             && row.replaces.is_empty()
             && row.source.kind == FileKind::Segment(number)

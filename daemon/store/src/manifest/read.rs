@@ -69,7 +69,7 @@ pub(crate) fn read_payload(bytes: &[u8], payload: Range<usize>) -> Option<FoundM
             })
         })
         .collect::<Option<Vec<_>>>()?;
-    // What is salvaged from a damaged segment has none.
+    // A manifest salvaged from a damaged segment has none.
     let crcs = range_of("crc").map_or(Some(Vec::new()), |_| unsigned("crc"))?;
     let crcs = crcs.into_iter().map(|crc| crc.try_into().ok()).collect::<Option<Vec<u32>>>()?;
     let replaces = match range_of("replaces") {
@@ -136,7 +136,7 @@ pub(crate) fn tombstone_of(item: &Value) -> Option<Tombstone> {
         None => Target::Key(RefKey::from_hex(text("key")?)?),
     };
     let is_set = |name: &str| item.get(name).and_then(Value::as_bool) == Some(true);
-    // What says of no rule that we know was forgotten by someone: nothing is kept longer for it.
+    // A tombstone that names no rule that we know is a user's: nothing is kept longer for it.
     let ending = match text("into").and_then(RefKey::from_hex) {
         _ if is_set("dropped") => EndCause::Dropped,
         Some(into) => EndCause::Forgotten(DeletionOrigin::Merging(into)),

@@ -52,7 +52,7 @@ impl<I: Index> Recovery<'_, I> {
         ahead::in_order(&numbers, self.threads, look, |number, looked: io::Result<_>| {
             let (seal, extent, is_as_signed, is_repaired) = looked?;
             self.repaired += u64::from(is_repaired);
-            // What cannot be read says so when its turn comes, where its number says.
+            // A segment that cannot be read is reported when its turn comes, in the place of its number.
             let (first_seq, replaces) = extent.unwrap_or((last_seq, Vec::new()));
             last_seq = first_seq;
             listed.insert(*number, Listed { seal, first_seq, is_as_signed, replaces });
@@ -99,7 +99,7 @@ impl<I: Index> Recovery<'_, I> {
         let is_signed = seal
             .as_ref()
             .is_some_and(|seal| seal.last.is_some() && Some(seal.contents.sha256) == digest);
-        // Where the first of the others went, it was signed, and the signature has rotted since.
+        // If the first of the others is gone, the new one was signed, and its signature has rotted since.
         let is_begun = present.len() < replaced.len();
         let is_vouched = || {
             seal.is_none()

@@ -110,8 +110,8 @@ impl<I: Index> Recovery<'_, I> {
             let witness = &witnesses[number];
             let mut log = self.replay(*number, bytes, next.unwrap_or(u64::MAX), witness)?;
             if let Some(lost) = unreadable.get(number) {
-                // What is written behind a hole, or over it, may not come back, and the numbers of
-                // what is in it are taken: the card may give it back another day.
+                // Bytes written behind a hole, or over it, may not come back. The transaction numbers in
+                // the hole stay taken: the card may give its bytes back another day.
                 if let Some(log) = &mut log {
                     log.unsealed.is_sound = false;
                     log.unsealed.end = bytes.len() as u64;
@@ -184,7 +184,7 @@ impl<I: Index> Recovery<'_, I> {
         witness: &WitnessContents,
     ) -> io::Result<Option<ReplayedLog>> {
         let path = wal::path(number);
-        // What the witness calls durable and is not there has rotted: no torn write explains it.
+        // Bytes that the witness calls durable and that are not there have rotted: no torn write explains it.
         let durable = usize::try_from(witness.end).unwrap_or(usize::MAX);
         let Ok(contents) = wal::read_known(bytes, number, durable) else {
             if bytes.len() <= wal::FILE_HEADER && durable <= wal::FILE_HEADER {

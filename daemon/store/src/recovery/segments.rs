@@ -175,7 +175,7 @@ impl<I: Index> Recovery<'_, I> {
                 self.mark.follow(mark);
             }
             self.latest = self.latest.max(block.last_recorded);
-            // Where nobody takes it any more the thread tells why, when it is joined.
+            // If nobody takes it any more, the thread tells why when it is joined.
             words.send((number, base, block.text)).map_err(io::Error::other)
         })?;
         Ok((previous, pieces))
@@ -281,7 +281,7 @@ fn examine<D: IndexExtractor>(
         Err(error) => return Ok(Examined::Lost(error)),
     };
     let missing = kept.missing();
-    // What is kept was drawn from the bytes that were signed.
+    // The kept index was made of the bytes that were signed.
     let is_signed = || seal.is_some_and(|seal| digest::digest(&bytes) == seal.contents.sha256);
     let words = kept.into_words().filter(|_| is_signed());
     let made = segment::index_with_losses::<D>(&bytes, words);

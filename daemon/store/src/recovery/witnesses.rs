@@ -48,7 +48,7 @@ impl<I: Index> Recovery<'_, I> {
                 let durable = witness::load(self.disk, number).end;
                 let durable = usize::try_from(durable).unwrap_or(usize::MAX);
                 match wal::read_known(&bytes, number, durable) {
-                    // What is whole in it was sealed.
+                    // The whole frames in it were sealed.
                     Ok(contents) => contents.damage.iter().for_each(|lost| {
                         self.names.extend(salvage::keys_in(&bytes[lost.at..lost.at + lost.len]));
                     }),
@@ -58,7 +58,7 @@ impl<I: Index> Recovery<'_, I> {
             }
         }
         for name in self.disk.list(segment::DIR)? {
-            // What it held is told by its sidecar as well.
+            // Its sidecar tells its contents as well.
             if let Some(number) = name.strip_suffix(".damaged").and_then(segment::number_of) {
                 let path = format!("{}/{name}", segment::DIR);
                 self.facts.extend(segment_repair::facts_of(self.disk, number).unwrap_or_default());

@@ -150,7 +150,7 @@ fn sort_by_checksum(
     let (crcs, stamps) = (&salvage.manifest.crcs, &salvage.manifest.entries);
     let mut expected = 0;
     let mut unknown = Vec::new();
-    // Where each entry ends that lacks none behind it so far, and how many were passed over before it.
+    // Gaps: the end of the entry before each, and the numbers of the entries that lack there.
     let mut lacks: Vec<(usize, Range<usize>)> = Vec::new();
     let mut end = body.start;
     for mut item in items {

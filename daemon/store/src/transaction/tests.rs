@@ -112,7 +112,7 @@ fn who_forgets_is_told_by_the_name_of_the_record() {
     let kept = DeletionOrigin::Merging(RefKey::of_text("MemoryRecord/kept"));
     assert_eq!(transaction.by(RecordedOrigin::Merging(0)), kept);
     assert_eq!(transaction.by(RecordedOrigin::Rule), DeletionOrigin::Rule);
-    // What cannot be told is not kept for it.
+    // An unclear origin counts as a user's, so nothing is kept for it.
     for who in [RecordedOrigin::User, RecordedOrigin::Merging(1), RecordedOrigin::Merging(2)] {
         assert_eq!(transaction.by(who), DeletionOrigin::User);
     }

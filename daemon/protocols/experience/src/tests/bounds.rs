@@ -68,7 +68,7 @@ fn a_restart_counts_the_same_where_there_is_no_room_for_all() {
     let settings = ExperienceSettings { statistics_bytes: 6_000, ..Default::default() };
     let rig = Rig::with(settings);
     for at in 0..40 {
-        // What is recorded later ended earlier, so that neither order stands for the other.
+        // Later records ended earlier, so that neither order stands for the other.
         let end = format!("2026-05-{:02}T10:15:30Z", 28 - at % 28);
         rig.record(&with(record(&format!("t-{at}")), "/timestamps/finished_at", end));
     }
@@ -131,7 +131,7 @@ fn what_counts_is_the_same_before_and_after_a_restart() {
             ),
         );
     }
-    // What comes after them has been noted after them.
+    // Anything recorded after them is noted after them.
     rig.record(&record("t-3"));
     put(&rig, r#"{"resourceType":"MemoryRecord","id":"last","content":"x"}"#);
     let before = uses(&rig.by_intent("dock robot"));
@@ -177,7 +177,7 @@ fn a_candidate_that_changed_is_looked_for_again() {
     assert_eq!(total(&rig.by_intent("dock robot")), js!(2), "updated");
     rig.engine.execute(Change::Anchor(target("t-2"), true)).unwrap();
     assert_eq!(total(&rig.by_intent("dock robot")), js!(2), "anchored");
-    // What is kept gives no hint any more, and what came since does.
+    // The kept candidates give no hint any more, and newer ones do.
     let rig = Rig::new();
     let bad = |task: &str| {
         let value = with(record(task), "/nodes_used/0/outcome", "failure");

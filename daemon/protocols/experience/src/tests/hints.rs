@@ -139,7 +139,7 @@ fn answers_are_kept_until_something_changes() {
     assert_eq!(partial.hint("nav2")["usage_stats"]["success_rate"], 0.5, "made again");
     assert_eq!(partial.body["metadata"]["total_experiences"], 1, "of the candidates that were");
     assert_eq!(status(&rig.by_intent("dock robot")), "hit");
-    // What is forgotten is in no answer, kept or not.
+    // A forgotten experience is in no answer, kept or not.
     let tenant = crate::ids::Tenant::new("default");
     rig.engine.execute(Change::Forget(vec![tenant.experience("t-1")])).unwrap();
     let told = rig.by_intent("dock robot");
@@ -200,7 +200,7 @@ fn a_task_and_a_pattern_are_asked_by_name() {
     }
     let one = ask(r#""query_type":"task_id","task_id":"t-1","max_hints":1"#);
     assert_eq!(one.refs().len(), 1);
-    // What is at hand comes before what is not.
+    // Tools at hand come before others.
     let far = |tools: &str| {
         let asked = format!(
             r#""query_type":"intent","intent":"dock","context":{{"current_tools":[{tools}]}}"#
@@ -362,7 +362,7 @@ fn the_place_of_a_task_is_stated_beside_its_record() {
         assert_eq!((&told.body["request_id"], &told.body["task_id"]), (&js!("r1"), &js!("t-3")));
     }
     assert_eq!(rig.by_intent("dock robot").body["metadata"]["total_experiences"], 2);
-    // What is stated counts, and not where the robot stands.
+    // The stated place counts, and not the robot's own.
     let robot = std::sync::Arc::new(Somewhere(std::sync::Mutex::new([-9.0, 0.0])));
     rig.engine.follow_frames(robot);
     assert_eq!(at("t-4", "80,80").status, 200);

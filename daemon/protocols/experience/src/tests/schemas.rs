@@ -136,7 +136,7 @@ fn agree(name: &str, shape: &Shape, value: &Value, own: impl Fn(&Value) -> bool)
     if let Err(rejected) = ours {
         let path = &rejected.fault.path;
         let (parent, _) = path.rsplit_once('/').unwrap_or_default();
-        // What is missing has a parent, everything else is there.
+        // A missing member has a parent, everything else is there.
         assert!(value.pointer(path).or(value.pointer(parent)).is_some(), "{path} in {text}");
     }
 }

@@ -220,7 +220,7 @@ impl Assembly {
         let scan = &self.scans[index];
         let place = |range: &Range<u64>| Position { file: index, range: range.clone() };
         let mut events = Vec::new();
-        // What cannot have its place keeps the order it lies in.
+        // Events without a place of their own keep the order they lie in.
         let mut unplaced = 1 << 31;
         let mut fit = |seq: u64, ordinal: u32| {
             if (first..=last).contains(&seq) {

@@ -34,7 +34,7 @@ pub(super) fn scan_file(store: &Store, source: &Source, deep: bool) -> io::Resul
     let mut scan = match source.kind {
         FileKind::Segment(_) => scan::segment(source, &bytes, seal, deep),
         FileKind::Log(number) => {
-            // What its witness calls durable was no write that was cut short.
+            // Bytes that its witness calls durable are no write that was cut short.
             let durable = match store.is_folder {
                 true => witness::load(&*store.disk, number).end,
                 false => 0,
