@@ -16,9 +16,9 @@ use omir_core::reference::{Ref, ResourceType};
 use omir_core::spatial::{SPATIAL_POSE_URL, SpatialPose};
 use omir_core::tier::Tier;
 use omird_embedding::Given;
+use omird_store::RefKey;
 use serde::{Deserialize, Serialize};
 
-use super::key::RefKey;
 use super::producers::Producer;
 use super::text::DocTerms;
 

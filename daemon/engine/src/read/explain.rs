@@ -9,7 +9,7 @@ use omir_core::number::Number;
 use omir_core::reference::{Ref, ResourceType};
 use omir_core::value::{Map, Value};
 
-use omird_store::ReadError;
+use omird_store::{ReadError, RefKey};
 
 use crate::Engine;
 use crate::disk;
@@ -18,7 +18,6 @@ use crate::index::catalog::{Catalog, Head};
 use crate::index::doc::{self, Doc, DocId, NEVER, Stamp};
 use crate::index::facts::DecayState;
 use crate::index::fading::{self, Bond, Fading, ROUNDING};
-use crate::index::key::RefKey;
 use crate::write::consolidate;
 use crate::write::plan::need_of;
 

@@ -8,6 +8,7 @@ use omir_core::instant::Timestamp;
 use omir_core::model::Resource;
 use omir_core::number::Number;
 use omir_core::value::{Map, Value};
+use omird_store::RefKey;
 use parking_lot::Mutex;
 
 use crate::Engine;
@@ -15,7 +16,6 @@ use crate::PRODUCER;
 use crate::error::{Code, Error};
 use crate::index::catalog::{ReadPoint, VersionReader};
 use crate::index::doc::DocId;
-use crate::index::key::RefKey;
 use crate::read::outgoing::Outgoing;
 use crate::recall::query::Query;
 use crate::recall::search::search;

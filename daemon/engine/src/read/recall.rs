@@ -3,6 +3,8 @@
 use std::ops::ControlFlow;
 use std::time::Instant;
 
+use omird_store::RefKey;
+
 use super::answers::Names;
 use super::hits::{Hit, Parts, Recall};
 use super::outgoing::Outgoing;
@@ -11,7 +13,6 @@ use crate::encoded::id_of;
 use crate::encoded::mentions_of;
 use crate::error::Error;
 use crate::index::catalog::{Catalog, ReadPoint};
-use crate::index::key::RefKey;
 use crate::index::scores::ScorePart;
 use crate::index::text::TextQuery;
 use crate::recall::query::{Query, Snapshot};

@@ -21,7 +21,7 @@ use omir_core::instant::Timestamp;
 use omir_core::model::Resource;
 use omir_core::reference::{Ref, ResourceType};
 use omir_core::tier::Tier;
-use omird_store::{Handle, Op, ReadError, ReadGuard, RecordedOrigin, RwLock};
+use omird_store::{Handle, Op, ReadError, ReadGuard, RecordedOrigin, RefKey, RwLock};
 
 use self::inherit::{bare, inherit, shown, tier_of};
 use self::revise::Revision;
@@ -33,7 +33,6 @@ use crate::index::block::DeletionOrigin;
 use crate::index::catalog::{Catalog, Head};
 use crate::index::doc::{Doc, DocId};
 use crate::index::facts::{DecayState, Facts, terms_of};
-use crate::index::key::RefKey;
 use crate::index::text::DocTerms;
 use crate::ingest::import_rule::stated_version;
 use crate::ingest::request::Prepared;

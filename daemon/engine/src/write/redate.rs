@@ -4,12 +4,11 @@
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use omird_store::{Handle, UntrustedInterval};
+use omird_store::{Handle, RefKey, UntrustedInterval};
 
 use crate::encoded::id_of;
 use crate::index::doc::DocId;
 use crate::index::facts::DecayState;
-use crate::index::key::RefKey;
 use crate::time::timeline::Adjustment;
 use crate::time::uncertainty::may_wait;
 use crate::write::command::{Change, Effect, Reply};

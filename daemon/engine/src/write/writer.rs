@@ -22,7 +22,7 @@ use self::hold::Hold;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 use omir_core::instant::Timestamp;
 use omir_core::reference::ResourceType;
-use omird_store::{FileId, Log, LogError, Op, RwLock, Transaction};
+use omird_store::{FileId, Log, LogError, Op, RefKey, RwLock, Transaction};
 
 use crate::card::health::{Part, State};
 use crate::card::reserve;
@@ -31,7 +31,6 @@ use crate::disk::Disk;
 use crate::error::Error;
 use crate::index::catalog::{Catalog, Staged};
 use crate::index::doc::{Location, Stamp};
-use crate::index::key::RefKey;
 use crate::settings::{Durability, Settings};
 use crate::shared::Shared;
 use crate::write::command::{Change, Event, Receipt, Reply};

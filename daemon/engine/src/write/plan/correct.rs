@@ -1,10 +1,9 @@
 //! Planning the new versions of memories that came in while the time was unknown.
 
-use omird_store::UntrustedInterval;
+use omird_store::{RefKey, UntrustedInterval};
 
 use super::{NoPlan, Plan, Planner, inherit_access, undate};
 use crate::index::facts::{Facts, terms_of};
-use crate::index::key::RefKey;
 use crate::time::uncertainty::corrected;
 use crate::write::command::{Cause, Effect, Stored};
 use omir_core::event::EventKind;

@@ -2,8 +2,10 @@
 
 use std::collections::HashSet;
 
+use omir_core::event::EventKind;
 use omir_core::instant::Timestamp;
 use omir_core::model::Resource;
+use omird_store::RefKey;
 
 use super::{
     NoPlan, Old, Plan, Planner, Prepared, bare, check_version, inherit, inherit_access, names,
@@ -12,10 +14,8 @@ use super::{
 use crate::index::catalog::Head;
 use crate::index::doc::DocId;
 use crate::index::facts::{Facts, terms_of};
-use crate::index::key::RefKey;
 use crate::ingest::import_rule::{self, Claim, Merged, Precedence, StoredState, stated_version};
 use crate::write::command::{Effect, Stored};
-use omir_core::event::EventKind;
 
 /// Difference between a resource of a file and the stored one where the only difference are references
 /// that the store let go of, because what they name was forgotten.

@@ -2,21 +2,21 @@
 
 use std::collections::{BTreeSet, HashSet};
 
+use omir_core::event::EventKind;
 use omir_core::model::Resource;
 use omir_core::reference::Ref;
+use omird_store::RefKey;
 
 use super::{NoPlan, Old, Plan, Planner, inherit_access, stamp_at_least, undate};
 use crate::error::{Code, Error};
 use crate::index::catalog::Head;
 use crate::index::facts::{Facts, terms_of};
-use crate::index::key::RefKey;
 use crate::index::spatial::FrameId;
 use crate::write::command::{Cause, Effect, Stored};
 use crate::write::rebase::{
     CAUSE, MAX_STEPS, Moved, Request, Step, moved, moved_back, moved_since, record_of, released,
     step_of, undone,
 };
-use omir_core::event::EventKind;
 
 impl Planner<'_> {
     pub(super) fn rebase(&mut self, request: &Request) -> Result<Plan, NoPlan> {

@@ -3,7 +3,7 @@
 
 use omir_core::model::Resource;
 use omir_core::reference::{Ref, ResourceType};
-use omird_store::RecordedOrigin;
+use omird_store::{RecordedOrigin, RefKey};
 
 use super::version::stamp;
 use super::{NoPlan, Plan, Planner, inherit_access, set_tier};
@@ -11,7 +11,6 @@ use crate::index::catalog::Catalog;
 use crate::index::doc::DocId;
 use crate::index::facts::{Facts, terms_of};
 use crate::index::fading::Fading;
-use crate::index::key::RefKey;
 use crate::write::command::{Act, Cause, Chosen, Effect};
 use crate::write::consolidate::{Observation, consolidate, event_time};
 use omir_core::event::EventKind;

@@ -5,11 +5,11 @@ use std::collections::{BTreeSet, HashSet};
 use std::time::{Duration, Instant};
 
 use omir_core::model::{MemoryRecord, Resource};
+use omird_store::RefKey;
 
 use super::{Pass, PassEnd, ROWS};
 use crate::index::doc::{Doc, DocId};
 use crate::index::fading::Fading;
-use crate::index::key::RefKey;
 use crate::time::uncertainty;
 use crate::upkeep::sweep::similarity::Sighting;
 use crate::write::command::{Act, Cause, Chosen};

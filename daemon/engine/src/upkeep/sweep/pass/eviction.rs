@@ -2,10 +2,11 @@
 
 use std::sync::atomic::Ordering;
 
+use omird_store::RefKey;
+
 use super::{BATCH, Pass, PassEnd, Slice};
 use crate::index::doc::DocId;
 use crate::index::fading::Fading;
-use crate::index::key::RefKey;
 use crate::write::command::{Act, Cause};
 use crate::write::plan;
 
