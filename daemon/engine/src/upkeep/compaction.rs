@@ -398,21 +398,6 @@ impl Engine {
             answer(Err(error));
         }
     }
-
-    /// Compacts segments and waits until it is done.
-    ///
-    /// # Errors
-    /// `UNAUTHORIZED` if the daemon is configured read-only; `BUSY` if too much is waiting;
-    /// `STORAGE_FULL` or `INTERNAL` if the disk refuses.
-    pub(crate) fn compact(&self, scope: CompactionScope) -> Result<Compaction, Error> {
-        let (sender, receiver) = crossbeam_channel::bounded(1);
-        let answer = Box::new(move |result| {
-            let _ = sender.send(result);
-        });
-        self.request_compaction(scope, answer);
-        let message = "nothing compacts any more: the daemon is stopping, or a bug ended that (see disk in status)";
-        receiver.recv().unwrap_or_else(|_| Err(Error::new(Code::Internal, message)))
-    }
 }
 
 /// A refusal, for who asked.
