@@ -45,6 +45,12 @@ use omir_core::event::EventKind;
 pub(crate) enum Step {
     /// Add a version.
     Put {
+        /// Its number.
+        version: u64,
+        /// Length of its bytes.
+        len: u32,
+        /// CRC-32 (IEEE) of its bytes.
+        crc: u32,
         /// The facts for the index.
         facts: Box<Facts>,
         /// Its words.
@@ -54,6 +60,8 @@ pub(crate) enum Step {
     },
     /// Add a tombstone.
     Forget {
+        /// The version that it takes.
+        version: u64,
         /// Of what.
         key: RefKey,
         /// The originator of the deletion.
@@ -63,13 +71,29 @@ pub(crate) enum Step {
     },
 }
 
+impl Step {
+    /// The version that it adds.
+    pub(crate) fn version(&self) -> u64 {
+        match self {
+            Self::Put { version, .. } | Self::Forget { version, .. } => *version,
+        }
+    }
+}
+
+/// An operation for the log, and the same step for the catalog.
+#[derive(Debug)]
+pub(crate) struct PlannedStep {
+    /// For the log.
+    pub op: Op,
+    /// For the catalog.
+    pub step: Step,
+}
+
 /// A change, worked out.
 #[derive(Debug)]
 pub(crate) struct Plan {
-    /// Operations for the log. Empty if the change changes nothing.
-    pub ops: Vec<Op>,
-    /// Steps for the catalog, one for each operation.
-    pub steps: Vec<Step>,
+    /// The steps. Empty if the change changes nothing.
+    pub steps: Vec<PlannedStep>,
     /// The answer.
     pub effect: Effect,
     /// The announcements.
@@ -79,7 +103,7 @@ pub(crate) struct Plan {
 impl Plan {
     /// A plan that has nothing to write yet.
     fn to(effect: Effect) -> Self {
-        Self { ops: Vec::new(), steps: Vec::new(), effect, events: Vec::new() }
+        Self { steps: Vec::new(), effect, events: Vec::new() }
     }
 
     /// Adds the tombstone of a live version.
@@ -96,13 +120,17 @@ impl Plan {
             RecordedOrigin::User => DeletionOrigin::User,
             RecordedOrigin::Rule => DeletionOrigin::Rule,
             RecordedOrigin::Merging(at) => match self.steps.get(at) {
-                Some(Step::Put { facts, .. }) => DeletionOrigin::Merging(facts.key),
+                Some(PlannedStep { step: Step::Put { facts, .. }, .. }) => {
+                    DeletionOrigin::Merging(facts.key)
+                }
                 _ => DeletionOrigin::User,
             },
         };
         let version = version.saturating_add(1);
-        self.ops.push(Op::Forget { target: target.clone(), version, who });
-        self.steps.push(Step::Forget { key, by, terms });
+        self.steps.push(PlannedStep {
+            op: Op::Forget { target: target.clone(), version, who },
+            step: Step::Forget { version, key, by, terms },
+        });
         let kind = EventKind::Forgotten;
         self.events.push(Event { kind, target, resource: Vec::new(), cause, seq: 0 });
     }
@@ -381,8 +409,15 @@ impl<'a> Planner<'a> {
         }
         let (kind, resource) = (event, bytes.clone());
         plan.events.push(Event { kind, target, resource, cause: None, seq: 0 });
-        plan.ops.push(Op::Put { version, resource: bytes });
-        plan.steps.push(Step::Put { facts: Box::new(facts), terms, superseded });
+        let step = Step::Put {
+            version,
+            len: u32::try_from(bytes.len()).unwrap_or(u32::MAX),
+            crc: crc32fast::hash(&bytes),
+            facts: Box::new(facts),
+            terms,
+            superseded,
+        };
+        plan.steps.push(PlannedStep { op: Op::Put { version, resource: bytes }, step });
         Ok(())
     }
 

@@ -68,7 +68,7 @@ impl Planner<'_> {
         }
         let record = self.tell(&mut plan, request, moved)?;
         plan.effect = Effect::Rebased { record: Some(record), moved, unreadable, untied };
-        let keys = plan.steps.iter().filter_map(|step| match step {
+        let keys = plan.steps.iter().filter_map(|planned| match &planned.step {
             super::Step::Put { facts, .. } => Some((facts.key, true)),
             super::Step::Forget { .. } => None,
         });

@@ -123,7 +123,7 @@ impl Planner<'_> {
         if self.push(plan, resource, facts, terms, superseded, version, kind).is_err() {
             return false;
         }
-        let merging = RecordedOrigin::Merging(plan.ops.len().saturating_sub(1));
+        let merging = RecordedOrigin::Merging(plan.steps.len().saturating_sub(1));
         let count = absorbed.len();
         if let Some(event) = plan.events.last_mut() {
             let reason = format!("{count} more observations of the same became part of it");
