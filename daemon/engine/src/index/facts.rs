@@ -261,7 +261,7 @@ impl Facts {
 
 fn places_of(resource: &Resource) -> Vec<Position> {
     let poses = resource.extensions().iter().filter(|extension| extension.url == SPATIAL_POSE_URL);
-    // What cannot be read as a pose was refused when it came in; an older store may hold some.
+    // Extensions that are no pose are refused when they come in; an older store may hold some.
     poses
         .filter_map(|extension| SpatialPose::from_extension(extension).ok())
         .map(|pose| Position {

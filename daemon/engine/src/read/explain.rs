@@ -238,7 +238,7 @@ impl Engine {
         map.insert("lastActive", instant(used));
         map.insert("strengthNow", float(strength));
         let Some(fading) = catalog.fading() else { return };
-        // What an unstated strength counts for is not known to a client that stated none.
+        // A client that stated no strength does not know what it counts for.
         let held = learned(doc::or_neutral(doc.importance), activations);
         let fades = (held > FAINT).then(|| hours_until(fading.bond_half_life, FAINT / held));
         let fades = fades.flatten().and_then(|hours| after(used, hours));

@@ -105,7 +105,7 @@ impl Time {
         let now = if mark.now == 0 || is_behind { latest } else { mark.now };
         let dating = resumed((now, mark.monotonic), is_same_boot, reading.monotonic);
         let mut untrusted = mark.untrusted.clone();
-        // What was dated in a boot that ended without a clock can not be dated any better.
+        // Memories of a boot that ended without a clock cannot be dated any better.
         untrusted.retain(|interval| interval.after.is_some() || is_same_boot == Some(true));
         let lines = Lines {
             discipline: ClockDiscipline::new(dating, reading.monotonic),
@@ -391,7 +391,7 @@ impl Time {
                 mark.monotonic = moment.monotonic;
                 mark.untrusted.clone_from(&lines.untrusted);
             }
-            // What a step does to access states is journaled with it or not at all: until then the
+            // Changes of access states by a step are journaled with it or not at all. Until then the
             // store stands where it stood before.
             Some(Adjustment { step, was, .. }) => {
                 mark.now = step.before;

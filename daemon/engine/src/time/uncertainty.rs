@@ -237,8 +237,8 @@ pub(crate) fn corrected(
     let by_dating = interval.step()?;
     let by_wall = after.saturating_add(uncertainty.monotonic).saturating_sub(uncertainty.wall);
     let dated = interval.dated();
-    // Who leaves `createdAt` to us may have asked us for the time as well, as our node in ROS does: then
-    // an event lies in what we dated by, and nearer to our date than to the wall clock.
+    // A client that leaves `createdAt` to us may have asked us for the time as well, as our node in ROS does. Its event
+    // then lies in the interval that we dated by, and nearer to our date than to the wall clock.
     let dated_at = interval.before.saturating_add(uncertainty.monotonic);
     let is_of_ours = |time: i64| {
         let is_nearer = time.abs_diff(dated_at) <= time.abs_diff(uncertainty.wall);
@@ -265,8 +265,8 @@ pub(crate) fn corrected(
         }
         shift(&mut value, place, offset, &mut was);
     }
-    // Who read the event off our clock counted from that how long it holds; who read it off the wall
-    // clock too, unless that is nearer to where the event comes to lie.
+    // A client counts how long an event holds from the clock that it read the event off. If that was the wall clock,
+    // the end may be nearer to where the event comes to lie; then it stays.
     if let Some((event, offset, is_ours)) = event
         && let Some(until) = time_at(&value, "validUntil").map(|until| until.at().as_micros())
         && (is_ours || until.abs_diff(event) < until.abs_diff(event.saturating_add(offset)))

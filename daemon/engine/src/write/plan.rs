@@ -343,7 +343,7 @@ impl<'a> Planner<'a> {
             let target = item.resource.reference();
             let (head, old) = match self.whole(&key)? {
                 true => self.stored(&key)?,
-                // What cannot be read any more is replaced as a whole; its words stay in the counts.
+                // An unreadable version is replaced as a whole; its words stay in the counts.
                 false => (self.catalog().head(&key), None),
             };
             let least = self.catalog().losses.least_version(&key);
@@ -470,7 +470,7 @@ impl<'a> Planner<'a> {
             };
             let Some((version, handle)) = found else { continue };
             forgotten.insert(key);
-            // What cannot be read any more can still be forgotten; its words stay in the counts.
+            // An unreadable version can still be forgotten; its words stay in the counts.
             let terms = handle.resource().ok().map(|resource| terms_of(&resource));
             plan.write_tombstone(target, version, terms, RecordedOrigin::User, None);
             queue.extend(self.dependents(&key)?);

@@ -157,7 +157,7 @@ impl Writer {
             };
             let planned = match planned {
                 Ok(plan) if grows(&change) => match self.space_refusal(&plan) {
-                    // What is planned next would go by what is not written.
+                    // Later plans would build on this one, and it is not written.
                     Some(error) => {
                         group.weight += bytes;
                         group.refused.push((reply, error));

@@ -232,7 +232,7 @@ impl TextIndex {
             weight: (idf(df) / total) as f32,
             forms: forms.into(),
         };
-        // What no document has counts in the total alone.
+        // A word that no document has counts in the total alone.
         let terms =
             found.into_iter().filter(|(forms, _)| !forms.is_empty()).map(weighted).collect();
         let (scale, rarity) = (total * (K1 + 1.0), total / idf(0));
@@ -290,7 +290,7 @@ impl TextIndex {
         let bytes = |terms: &Vec<u32>| -> usize {
             terms.iter().map(|&term| self.terms[term as usize].postings.as_slice().len()).sum()
         };
-        // What the rarest has is all that the others are compared with.
+        // Documents of the rarest come first: the others are compared with those alone.
         lists.sort_by_cached_key(bytes);
         let union = |terms: &Vec<u32>| {
             let mut docs: Vec<DocId> = terms.iter().flat_map(|&term| self.docs_of(term)).collect();

@@ -22,7 +22,7 @@ impl Planner<'_> {
         let mut plan = Plan::to(Effect::Remembered(Vec::new()));
         let mut stored = Vec::new();
         for key in keys {
-            // What cannot be read cannot be redated; reading it says so.
+            // An unreadable memory cannot be redated; whoever reads it is told.
             let Ok((Some(head), Some((before, state)))) = self.stored(key) else { continue };
             let (recorded, is_touched) = {
                 let catalog = self.catalog();

@@ -43,7 +43,7 @@ impl Planner<'_> {
         let mut within = names(&prepared);
         let restores = precedence != Precedence::Remembered;
         if !restores {
-            // What stays forgotten is nothing that another one can refer to.
+            // A name that stays forgotten cannot be referred to.
             let catalog = self.catalog();
             within.retain(|key| catalog.head(key).is_none() || self.will_live(&catalog, key));
         }
@@ -152,7 +152,7 @@ impl Planner<'_> {
             let catalog = self.catalog();
             let doc = catalog.doc(head.doc);
             let has_date = import_rule::last_updated(stored).is_some();
-            // What was forgotten and is back was stated again, with whatever date it bears.
+            // A memory that was forgotten and is back was stated again, with whatever date it bears.
             let is_update = doc.older != DocId::MAX && !catalog.doc(doc.older).forgotten;
             let before = (has_date && is_update).then(|| catalog.handle(doc.older));
             (Timestamp::from_micros(doc.recorded), before)

@@ -20,7 +20,7 @@ use crate::write::rebase::{
 
 impl Planner<'_> {
     pub(super) fn rebase(&mut self, request: &Request) -> Result<Plan, NoPlan> {
-        // What is tied to a keyframe may be on its way to the disk.
+        // A memory that is tied to a keyframe may be on its way to the disk.
         if !self.pending.is_empty() {
             return Err(NoPlan::Later);
         }
@@ -180,7 +180,7 @@ impl Planner<'_> {
     /// Lets the record of a step go that some memory can no longer be taken back by: it fades from now
     /// on as others do, or a map that moves every day would fill the store with what cannot be forgotten.
     fn release(&self, plan: &mut Plan, step: &Ref) -> Result<(), Error> {
-        // What cannot be read stays as it is.
+        // An unreadable record stays as it is.
         let Ok((Some(head), Some(old))) = self.stored(&RefKey::of(step)) else { return Ok(()) };
         let Some(record) = released(&old.0) else { return Ok(()) };
         self.revised(plan, record, head, &old).map(|_| ())

@@ -76,7 +76,7 @@ impl Planner<'_> {
             return false;
         }
         let key = RefKey::of(&chosen.target);
-        // What cannot be read any more can still be forgotten; its words stay in the counts.
+        // An unreadable version can still be forgotten; its words stay in the counts.
         let old = self.stored(&key).ok().and_then(|(_, old)| old);
         let terms = old.map(|(resource, _)| terms_of(&resource));
         plan.write_tombstone(chosen.target.clone(), chosen.version, terms, who, Some(cause));

@@ -252,7 +252,7 @@ impl Writer {
         match Log::create(&*self.disk, self.log.file.number() + 1, self.next_seq) {
             Ok(log) => {
                 let mut old = std::mem::replace(&mut self.log.file, log);
-                // What a failed sync left in doubt is not in it any more: its end is what is synced.
+                // The log ends where it was last synced, without what a failed sync left in doubt.
                 old.close(self.next_seq.saturating_sub(1));
                 let at = self.shared.time.order();
                 let unsealed = Unsealed {

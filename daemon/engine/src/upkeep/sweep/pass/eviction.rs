@@ -36,7 +36,7 @@ impl Pass<'_> {
         }
         let (mut rows, dead) = self.evictable(fading)?;
         shared.sweep.can_free.store(dead > 0 || !rows.is_empty(), Ordering::Relaxed);
-        // What compaction may drop already is freed by it, without losing anything.
+        // Compaction frees what it may drop already, without losing anything.
         let mut wanted = wanted.saturating_sub(dead);
         rows.sort_by(|a, b| {
             let order = a.is_young.cmp(&b.is_young).then(a.need.total_cmp(&b.need));
