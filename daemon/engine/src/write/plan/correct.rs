@@ -2,8 +2,10 @@
 
 use omird_store::{RefKey, UntrustedInterval};
 
-use super::{NoPlan, Plan, Planner, inherit_access, undate};
+use super::version::stamp_at_least;
+use super::{NoPlan, Plan, Planner, inherit_access};
 use crate::index::facts::{Facts, terms_of};
+use crate::time::stamp::undate;
 use crate::time::uncertainty::corrected;
 use crate::write::command::{Cause, Effect, Stored};
 use omir_core::event::EventKind;
@@ -33,7 +35,7 @@ impl Planner<'_> {
             if is_touched {
                 inherit_access(&mut resource, state.access, false);
             }
-            let version = super::stamp_at_least(&mut resource, head.version.saturating_add(1));
+            let version = stamp_at_least(&mut resource, head.version.saturating_add(1));
             undate(&mut resource, &before);
             let target = resource.reference();
             let facts = Facts::of(&resource);

@@ -7,14 +7,14 @@ use omir_core::instant::Timestamp;
 use omir_core::model::Resource;
 use omird_store::RefKey;
 
-use super::{
-    NoPlan, Old, Plan, Planner, Prepared, bare, check_version, inherit, inherit_access, names,
-    set_tier, shown, stamp_at_least,
-};
+use super::inherit::{bare, inherit, inherit_access, set_tier, shown};
+use super::version::{check_version, stamp_at_least};
+use super::{NoPlan, Old, Plan, Planner, names};
 use crate::index::catalog::Head;
 use crate::index::doc::DocId;
 use crate::index::facts::{Facts, terms_of};
 use crate::ingest::import_rule::{self, Claim, Merged, Precedence, StoredState, stated_version};
+use crate::ingest::request::Prepared;
 use crate::write::command::{Effect, Stored};
 
 /// Difference between a resource of a file and the stored one where the only difference are references

@@ -7,11 +7,13 @@ use omir_core::model::Resource;
 use omir_core::reference::Ref;
 use omird_store::RefKey;
 
-use super::{NoPlan, Old, Plan, Planner, inherit_access, stamp_at_least, undate};
+use super::version::stamp_at_least;
+use super::{NoPlan, Old, Plan, Planner, inherit_access};
 use crate::error::{Code, Error};
 use crate::index::catalog::Head;
 use crate::index::facts::{Facts, terms_of};
 use crate::index::spatial::FrameId;
+use crate::time::stamp::undate;
 use crate::write::command::{Cause, Effect, Stored};
 use crate::write::rebase::{
     CAUSE, MAX_STEPS, Moved, Request, Step, moved, moved_back, moved_since, record_of, released,

@@ -11,6 +11,7 @@ use crate::index::catalog::Catalog;
 use crate::index::doc::DocId;
 use crate::index::facts::{Facts, terms_of};
 use crate::index::fading::Fading;
+use crate::time::stamp::undate;
 use crate::write::command::{Act, Cause, Chosen, Effect};
 use crate::write::consolidate::{Observation, consolidate, event_time};
 use omir_core::event::EventKind;
@@ -115,7 +116,7 @@ impl Planner<'_> {
         let mut resource = Resource::from(record);
         let version = into.version.saturating_add(1);
         stamp(&mut resource, version);
-        super::undate(&mut resource, &before);
+        undate(&mut resource, &before);
         let (facts, terms) = (Facts::of(&resource), terms_of(&resource));
         let superseded = Some(terms_of(&before));
         let kind = EventKind::Updated;
