@@ -2,9 +2,9 @@
 //! computer that loses its power five times a day and often its clock.
 //!
 //! The engine is the real one, on a real folder; only time is not. What the engine does at
-//! intervals is asked for whenever a clock on the wall would have it ([`Engine::run_task`]).
+//! intervals is asked for whenever a clock on the wall would have it ([`ByHand::run_task`]).
 //!
-//! [`Engine::run_task`]: omird::engine::Engine::run_task
+//! [`ByHand::run_task`]: omird::engine::testing::ByHand::run_task
 
 pub mod board;
 pub mod card;

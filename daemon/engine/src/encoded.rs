@@ -8,10 +8,9 @@ use omir_core::number::Number;
 use omir_core::reference::{Id, Ref, ResourceType};
 use omir_core::tier::Tier;
 use omir_core::value::{Map, Value};
-use omird_store::Handle;
+use omird_store::{Handle, RefKey};
 
 use crate::index::facts::DecayState;
-use crate::index::key::RefKey;
 
 /// Returns the id of an encoded resource.
 pub fn id_of(resource: &[u8]) -> Option<String> {

@@ -119,16 +119,6 @@ impl Engine {
         self.inner.began_with
     }
 
-    /// Returns the damage that the last start found.
-    pub(crate) fn damage(&self) -> &[Damage] {
-        &self.inner.damage
-    }
-
-    /// Returns the number of index blocks that the last start rebuilt.
-    pub(crate) fn rebuilt(&self) -> u64 {
-        self.inner.rebuilt
-    }
-
     /// Returns the current settings.
     pub fn settings(&self) -> Arc<Settings> {
         self.inner.shared.settings()

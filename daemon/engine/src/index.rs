@@ -7,11 +7,6 @@ pub(crate) mod catalog;
 pub(crate) mod doc;
 pub(crate) mod facts;
 pub(crate) mod fading;
-pub(crate) mod key {
-    //! Keys of references, as the store makes them.
-
-    pub(crate) use omird_store::{KeyPrefix, RefKey};
-}
 pub(crate) mod producers;
 pub(crate) mod scores;
 pub(crate) mod spatial;

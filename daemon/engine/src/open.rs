@@ -62,8 +62,8 @@ impl Engine {
     /// Recovers the store and starts the engine on it.
     ///
     /// # Errors
-    /// If the data folder cannot be read or written at all. Damage to single files is no error: it
-    /// is reported by [`Engine::damage`] and the rest is served.
+    /// If the data folder cannot be read or written at all. Damage to single files is no error: the
+    /// log and `status` report it, and the rest is served.
     pub fn open(parts: Parts, progress: &mut dyn FnMut(StartProgress)) -> io::Result<Self> {
         let Parts { disk, index, clock, key, random, settings, events } = parts;
         let settings = settings.for_its_card(disk.space().ok().map(|space| space.total));

@@ -216,7 +216,8 @@ impl Question {
 
     fn add_words(&mut self, token: &str) {
         omird_text::words(token, |word| {
-            // What is beyond the bound is refused; a token of a megabyte is not compared word by word with all before.
+            // A question beyond the bound is refused later. Its words are compared no more with all before: a token may be
+            // a megabyte.
             if self.words.len() <= MOST_WORDS && !self.words.iter().any(|known| known == word) {
                 self.words.push(word.to_owned());
             }

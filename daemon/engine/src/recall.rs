@@ -1,6 +1,7 @@
 //! Recall: from what was asked to ranked memories (`docs/keys.md`, "Recall").
 
 mod akin;
+mod collect;
 mod filter;
 pub(crate) mod frames;
 mod fuse;

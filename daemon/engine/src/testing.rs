@@ -21,9 +21,11 @@ use crate::disk::Folder;
 use crate::settings::Settings;
 use crate::time::clock::{Clock, SystemClock};
 use crate::write::events::Events;
+use crate::write::message::Message;
+use crate::write::orders::TaskOrder;
 use crate::{
-    Change, Compaction, CompactionScope, Encoding, Engine, Error, Parts, Precedence, SweepReport,
-    Task,
+    Change, Code, Compaction, CompactionScope, Encoding, Engine, Error, Parts, Precedence,
+    SweepReport, Task,
 };
 
 /// The parts of an engine on a folder, without a kept index and with the default settings. Its ids count
@@ -147,7 +149,7 @@ pub trait ByHand {
     /// Returns the bytes used on the card, and the quota.
     fn quota_usage(&self) -> QuotaUsage;
 
-    /// Returns how many versions there are that no vector was made of yet.
+    /// Returns the number of versions that no vector was made of yet.
     fn unembedded(&self) -> u64;
 
     /// Decodes what a client wants merged into what is stored, as [`Engine::admit`] does once it has a permit.
@@ -164,10 +166,13 @@ pub trait ByHand {
     /// Compacts segments and waits until it is done.
     ///
     /// # Errors
-    /// As [`Engine::request_compaction`], and those of the disk.
+    /// `UNAUTHORIZED` if the daemon is configured read-only; `BUSY` if too much is waiting;
+    /// `STORAGE_FULL` or `INTERNAL` if the disk refuses.
     fn compact(&self, scope: CompactionScope) -> Result<Compaction, Error>;
 
-    /// States that so many bytes are needed: the next sweep makes room for them, once.
+    /// States that so many bytes are needed: the next sweep makes room for them, once. A store that takes more than
+    /// `flash.max_bytes` makes room unasked, but how far it is above that depends on every byte of its logs, segments and index,
+    /// and compaction takes its part before eviction does.
     fn relieve(&self, bytes_to_free: u64);
 
     /// One pass as the daemon makes it by itself: `pause` is called after each slice, and ends the pass by returning false.
@@ -176,7 +181,9 @@ pub trait ByHand {
     /// What the writer refuses.
     fn sweep_gently(&self, pause: &dyn Fn() -> bool) -> Result<SweepReport, Error>;
 
-    /// Does what is otherwise done at intervals, and waits until it is done.
+    /// Does what is otherwise done at intervals, and waits until it is done. A simulation keeps a time of its own, so it sets the
+    /// intervals of [`Settings`] long and asks instead. `status` and the log report a disk that refuses, as they do when
+    /// the interval asks.
     ///
     /// # Errors
     /// `INTERNAL` if the engine is stopping.
@@ -191,16 +198,16 @@ pub trait ByHand {
 
 impl ByHand for Engine {
     fn damage(&self) -> &[Damage] {
-        self.damage()
+        &self.inner.damage
     }
     fn rebuilt(&self) -> u64 {
-        self.rebuilt()
+        self.inner.rebuilt
     }
     fn quota_usage(&self) -> QuotaUsage {
         self.quota_usage()
     }
     fn unembedded(&self) -> u64 {
-        self.unembedded()
+        self.inner.shared.vectors.pending.load(Ordering::Relaxed)
     }
     fn prepare_merge(
         &self,
@@ -208,19 +215,29 @@ impl ByHand for Engine {
         encoding: Encoding,
         precedence: Precedence,
     ) -> Result<Change, Error> {
-        self.prepare_merge(payload, encoding, precedence)
+        self.prepare_admitted(None, payload, encoding, precedence)
     }
     fn compact(&self, scope: CompactionScope) -> Result<Compaction, Error> {
-        self.compact(scope)
+        let (sender, receiver) = crossbeam_channel::bounded(1);
+        let answer = Box::new(move |result| {
+            let _ = sender.send(result);
+        });
+        self.request_compaction(scope, answer);
+        let message = "nothing compacts any more: the daemon is stopping, or a bug ended that (see disk in status)";
+        receiver.recv().unwrap_or_else(|_| Err(Error::new(Code::Internal, message)))
     }
     fn relieve(&self, bytes_to_free: u64) {
-        self.relieve(bytes_to_free);
+        self.inner.shared.sweep.bytes_to_free.store(bytes_to_free, Ordering::Relaxed);
     }
     fn sweep_gently(&self, pause: &dyn Fn() -> bool) -> Result<SweepReport, Error> {
         self.sweep_gently(pause)
     }
     fn run_task(&self, task: Task) -> Result<(), Error> {
-        self.run_task(task)
+        let (done, waiting) = crossbeam_channel::bounded(1);
+        let queue = self.queue().ok_or_else(Error::stopping)?;
+        queue.send(Message::Task(TaskOrder { task, done })).map_err(|_| Error::stopping())?;
+        drop(queue);
+        waiting.recv().map_err(|_| Error::stopping())
     }
     fn seal_now(&self, patience: Duration) -> Result<(), Error> {
         self.seal_now(patience)

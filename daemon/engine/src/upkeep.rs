@@ -6,4 +6,3 @@ pub(crate) mod policy;
 pub(crate) mod scrubbing;
 pub(crate) mod sealing;
 pub(crate) mod sweep;
-pub(crate) mod task;

@@ -158,7 +158,7 @@ impl Health {
                 }
                 fault.state = state;
                 fault.error = error;
-                // What comes in meanwhile fails as well, and must not put off the next try.
+                // Changes that come in meanwhile fail as well, and must not put off the next try.
                 if at >= fault.due {
                     fault.delay = (fault.delay * 2).min(most);
                     fault.due = at + fault.delay;

@@ -61,7 +61,7 @@ impl Reserve {
         let found = disk.open(PATH, Mode::Read).and_then(|file| file.len());
         let is_kept = bytes == 0 || found.as_ref().is_ok_and(|len| *len == bytes);
         if !is_kept && found.is_ok() {
-            // Where that is refused it is refused to make another.
+            // A disk that refuses this refuses to make another one, too.
             let _ = disk.remove(PATH).and_then(|()| disk.sync_dir("."));
         }
         Self { disk, bytes, is_kept }

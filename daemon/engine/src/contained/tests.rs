@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::*;
 use crate::disk::{Disk, DiskFile, Folder, Mode};
 use crate::ingest::request::Encoding;
-use crate::testing::parts;
+use crate::testing::{ByHand, parts};
 use crate::write::command::{Change, Receipt};
 use crate::{Engine, unanswered};
 use omird_store::pass_on;

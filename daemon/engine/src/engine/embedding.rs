@@ -146,11 +146,6 @@ impl Engine {
         of_model.map(|known| known.dims).collect()
     }
 
-    /// Returns the number of versions that no vector was made of yet.
-    pub(crate) fn unembedded(&self) -> u64 {
-        self.inner.shared.vectors.pending.load(Ordering::Relaxed)
-    }
-
     /// The section of `status`; `None` where there is neither an embedder nor a vector.
     pub(crate) fn embedding_status(&self) -> Option<Value> {
         let vectors = &self.inner.shared.vectors;

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use omir_core::instant::Timestamp;
 use omir_core::reference::ResourceType;
 use omir_core::spatial::SpatialPose;
+use omird_store::RefKey;
 
 use crate::engine::Engine;
 use crate::error::{Code, Error};
 use crate::index::catalog::{ReadPoint, VersionReader};
-use crate::index::key::RefKey;
 use crate::recall::frames::{Frames, in_fixed_frame};
 use crate::recall::query::{Moment, Query, TimeRange};
 

@@ -68,23 +68,11 @@ impl Engine {
         Ok(Change::Remember(self.take(payload, encoding, key, limits, Some(sent), false)?))
     }
 
-    /// Decodes what a client wants merged into what is stored. A name that comes twice counts once.
+    /// Decodes what a client wants merged into what is stored. A name that comes twice counts once. `permit` is the one that
+    /// [`Engine::admit`] gave, if it gave one; without it, one is asked for.
     ///
     /// # Errors
     /// As [`Engine::prepare`], with bounds of its own, and `BUSY` while another large one is under way.
-    pub(crate) fn prepare_merge(
-        &self,
-        payload: &[u8],
-        encoding: request::Encoding,
-        precedence: Precedence,
-    ) -> Result<Change, Error> {
-        self.prepare_admitted(None, payload, encoding, precedence)
-    }
-
-    /// As [`Engine::prepare_merge`], with the permit that [`Engine::admit`] gave, if it gave one.
-    ///
-    /// # Errors
-    /// As [`Engine::prepare_merge`].
     pub fn prepare_admitted(
         &self,
         permit: Option<ImportPermit>,

@@ -12,12 +12,11 @@ use std::sync::Arc;
 use super::block::{DeletionOrigin, Row};
 use super::doc::{Doc, DocId, FileId, Location, Stamp};
 use super::facts::Facts;
-use super::key::RefKey;
 use super::producers::Producers;
 use super::text::TextIndex;
 use super::time::TimeIndex;
 use super::vectors::{Fusion, Vectors};
-use omird_store::Files;
+use omird_store::{Files, RefKey};
 
 use self::counts::Counts;
 use self::losses::Losses;

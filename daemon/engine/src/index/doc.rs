@@ -3,9 +3,9 @@
 use omir_core::forgetting::{Decay, HalfLife};
 use omir_core::instant::Timestamp;
 use omir_core::tier::Tier;
+use omird_store::RefKey;
 
 use super::facts::{Class, DecayState, Facts};
-use super::key::RefKey;
 use super::producers::ProducerNumber;
 pub(crate) use omird_store::{DocId, FileId, Location, Stamp};
 

@@ -16,9 +16,9 @@ use omir_core::reference::{Ref, ResourceType};
 use omir_core::spatial::{SPATIAL_POSE_URL, SpatialPose};
 use omir_core::tier::Tier;
 use omird_embedding::Given;
+use omird_store::RefKey;
 use serde::{Deserialize, Serialize};
 
-use super::key::RefKey;
 use super::producers::Producer;
 use super::text::DocTerms;
 
@@ -261,7 +261,7 @@ impl Facts {
 
 fn places_of(resource: &Resource) -> Vec<Position> {
     let poses = resource.extensions().iter().filter(|extension| extension.url == SPATIAL_POSE_URL);
-    // What cannot be read as a pose was refused when it came in; an older store may hold some.
+    // Extensions that are no pose are refused when they come in; an older store may hold some.
     poses
         .filter_map(|extension| SpatialPose::from_extension(extension).ok())
         .map(|pose| Position {

@@ -15,9 +15,7 @@ use omir_core::model::Resource;
 use omir_core::reference::ResourceType;
 use serde::{Deserialize, Serialize};
 
-use omird_store::DocId;
-
-use super::key::RefKey;
+use omird_store::{DocId, RefKey};
 
 /// Another producer, by the hash of its `meta.source`, which comes from the network: see [`RefKey`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]

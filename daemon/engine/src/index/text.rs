@@ -10,6 +10,7 @@
 
 mod akin;
 mod block;
+mod docs;
 mod forms;
 mod postings;
 mod query;
@@ -17,8 +18,9 @@ mod terms;
 
 pub(crate) use akin::AkinTerms;
 pub(crate) use block::{BlockError, TextBlock, TextBlockBuilder};
+pub(crate) use docs::Docs;
 pub use query::Correction;
-pub(crate) use query::{Docs, Scratch, TextQuery};
+pub(crate) use query::{Scratch, TextQuery};
 pub(crate) use terms::DocTerms;
 
 use self::forms::Stems;

@@ -206,7 +206,7 @@ mod tests {
             Kept,
             "a lower version is not saved by its date"
         );
-        // What is stored without a number is the first; a file without one leaves it to the dates.
+        // A stored record without a number is the first version; a file without one leaves it to the dates.
         assert_eq!(against(&third, &plain, 0), Updated);
         assert_eq!(against(&late, &plain, 8), Updated);
         assert_eq!(against(&record(&meta(9)), &third, 8), Updated);
@@ -222,7 +222,7 @@ mod tests {
         let stale = Claim::stored(&record(&meta(2)), at(5), true);
         assert!(Claim::of(&record(&meta(4))).cmp(stale).is_lt());
         assert!(Claim::of(&record(&meta(6))).cmp(stale).is_gt());
-        // What states none is not newer.
+        // A record without a date is not newer.
         assert_eq!(against(&plain, &plain, 0), Kept);
         assert_eq!(against(&plain, &record(&meta(0)), 0), Kept);
         // Other types have no version.

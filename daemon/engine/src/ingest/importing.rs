@@ -67,6 +67,7 @@ mod tests {
     use crate::Engine;
     use crate::ingest::import_rule::Precedence;
     use crate::ingest::request::Encoding;
+    use crate::testing::ByHand;
 
     /// Whatever transport it comes by: there is no other door.
     #[test]

@@ -7,10 +7,10 @@
 //! [`Prepared::precondition`]: crate::ingest::request::Prepared::precondition
 
 use omir_core::reference::Ref;
+use omird_store::RefKey;
 
 use crate::error::{Code, Error};
 use crate::index::catalog::Catalog;
-use crate::index::key::RefKey;
 
 /// A condition that the stored state of a name must meet, or nothing is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

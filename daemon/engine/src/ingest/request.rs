@@ -176,9 +176,8 @@ impl IngestContext<'_> {
                 ),
             ));
         }
-        // Where each name stands: in the request, and in what is prepared. Of those that a merge
-        // meets twice, what states a version is first compared with its like, so that the outcome
-        // does not depend on the order of entries.
+        // Positions of each name in the request and in `prepared`. A merge may meet a name twice. Entries that state a
+        // version are compared with each other first, so that the outcome does not depend on their order.
         let mut seen: HashMap<(Ref, bool), (usize, usize)> = HashMap::new();
         let mut prepared: Vec<Prepared> = Vec::with_capacity(values.len());
         for (index, value) in values.into_iter().enumerate() {
@@ -244,7 +243,7 @@ impl IngestContext<'_> {
         if let Value::Object(map) = &mut value {
             self.complete(map, &pointer, &mut filled)?;
         }
-        // What the daemon completed, it produced; what came whole is stored as it came.
+        // The daemon is the producer of a resource that it completed; one that came whole is stored as it came.
         let is_ours = (filled.id || filled.created_at) && value.get("meta").is_none();
         let profiles = if is_ours { stamp::profiles(&value) } else { None };
         let mut resource = Resource::from_value_at(value, &pointer)

@@ -5,12 +5,11 @@ use std::collections::{HashMap, HashSet};
 use omir_core::instant::Timestamp;
 use omir_core::number::Number;
 use omir_core::value::{Map, Value};
-use omird_store::Handle;
+use omird_store::{Handle, RefKey};
 
 use crate::encoded::{float, id_of, named_mentions};
 use crate::index::catalog::Catalog;
 use crate::index::doc::DocId;
-use crate::index::key::RefKey;
 use crate::index::spatial::FrameId;
 use crate::recall::query::Query;
 use crate::recall::search::Matches;

@@ -9,7 +9,7 @@ use omir_core::number::Number;
 use omir_core::reference::{Ref, ResourceType};
 use omir_core::value::{Map, Value};
 
-use omird_store::ReadError;
+use omird_store::{ReadError, RefKey};
 
 use crate::Engine;
 use crate::disk;
@@ -18,7 +18,6 @@ use crate::index::catalog::{Catalog, Head};
 use crate::index::doc::{self, Doc, DocId, NEVER, Stamp};
 use crate::index::facts::DecayState;
 use crate::index::fading::{self, Bond, Fading, ROUNDING};
-use crate::index::key::RefKey;
 use crate::write::consolidate;
 use crate::write::plan::need_of;
 
@@ -239,7 +238,7 @@ impl Engine {
         map.insert("lastActive", instant(used));
         map.insert("strengthNow", float(strength));
         let Some(fading) = catalog.fading() else { return };
-        // What an unstated strength counts for is not known to a client that stated none.
+        // A client that stated no strength does not know what it counts for.
         let held = learned(doc::or_neutral(doc.importance), activations);
         let fades = (held > FAINT).then(|| hours_until(fading.bond_half_life, FAINT / held));
         let fades = fades.flatten().and_then(|hours| after(used, hours));

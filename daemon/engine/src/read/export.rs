@@ -8,6 +8,7 @@ use omir_core::instant::Timestamp;
 use omir_core::model::Resource;
 use omir_core::number::Number;
 use omir_core::value::{Map, Value};
+use omird_store::RefKey;
 use parking_lot::Mutex;
 
 use crate::Engine;
@@ -15,7 +16,6 @@ use crate::PRODUCER;
 use crate::error::{Code, Error};
 use crate::index::catalog::{ReadPoint, VersionReader};
 use crate::index::doc::DocId;
-use crate::index::key::RefKey;
 use crate::read::outgoing::Outgoing;
 use crate::recall::query::Query;
 use crate::recall::search::search;
@@ -261,7 +261,7 @@ impl Engine {
         most: u64,
         mut keep: impl FnMut(Resource, Timestamp) -> bool,
     ) -> Result<Gathered, Error> {
-        // What is selected does not depend on a model, unless a vector is stated.
+        // The selection does not depend on a model, unless a vector is stated.
         let query = Query { by_meaning: false, ..query.clone() };
         let query = &*self.placed(&query)?;
         let (point, at) = (query.read_point(), query.at(now.as_micros()));
@@ -282,7 +282,7 @@ impl Engine {
         let mut queue = selected;
         queue.reverse();
         let mut found: Vec<Selected> = Vec::new();
-        // What cannot stand without what.
+        // Pairs of which the first cannot stand without the second.
         let mut needs: Vec<(RefKey, RefKey)> = Vec::new();
         let mut bytes = 0;
         let mut lost: HashSet<RefKey> = HashSet::new();
@@ -350,7 +350,7 @@ impl Engine {
         if let Some(why) = left_out.first.first().filter(|_| present.is_empty()) {
             return Err(Error::new(Code::Internal, why.clone()));
         }
-        // What cannot stand without something forgotten is left out, and what leaned on that too.
+        // Resources that cannot stand without something forgotten are left out, and so are those that lean on them.
         loop {
             let before = present.len();
             for (key, target) in &needs {

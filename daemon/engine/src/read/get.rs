@@ -4,6 +4,7 @@ use std::fmt;
 use std::ops::ControlFlow;
 
 use omir_core::reference::{Ref, ResourceType};
+use omird_store::RefKey;
 
 use super::outgoing::{Missing, Outgoing, unreadable};
 use crate::Engine;
@@ -11,7 +12,6 @@ use crate::disk;
 use crate::encoded::name_of_unreadable;
 use crate::error::Error;
 use crate::index::doc::DocId;
-use crate::index::key::RefKey;
 
 /// Something that is there and cannot be read.
 #[derive(Debug, Clone)]

@@ -86,7 +86,7 @@ impl Hit {
         if let Some(Parts { scores, weights, bm25 }) = &self.parts {
             let mut map = Map::new();
             for (part, score) in scores.iter() {
-                // What only a fused ranking has is told where it counts.
+                // Parts that only a fused ranking has are shown if they count.
                 if own_weight(part).is_none() && weights.of_part(part) == 0.0 {
                     continue;
                 }

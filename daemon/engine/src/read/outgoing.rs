@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use omir_core::cbor;
 use omir_core::model::Resource;
 use omir_core::tier::Tier;
-use omird_store::{Handle, decode_resource};
+use omird_store::{Handle, RefKey, decode_resource};
 
 use crate::Engine;
 use crate::encoded::{has_optional_references, with_access, with_tier};
@@ -17,7 +17,6 @@ use crate::error::{Code, Error};
 use crate::index::catalog::Catalog;
 use crate::index::doc::DocId;
 use crate::index::facts::DecayState;
-use crate::index::key::RefKey;
 use crate::write::plan::{inherit_access, set_tier};
 
 /// A stored version on its way out, with what came after it was written.

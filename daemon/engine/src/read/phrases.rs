@@ -24,7 +24,7 @@ impl Engine {
             for ids in ids.chunks(AT_ONCE) {
                 let handles: Vec<_> = {
                     let catalog = self.catalog();
-                    // What was compacted away since the lock was let go matches no more.
+                    // Versions that were compacted away since the lock was let go match no more.
                     let is_there = |id: &&u32| !catalog.doc(**id).dropped;
                     ids.iter().filter(is_there).map(|&id| (id, catalog.handle(id))).collect()
                 };

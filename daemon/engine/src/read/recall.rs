@@ -3,6 +3,8 @@
 use std::ops::ControlFlow;
 use std::time::Instant;
 
+use omird_store::RefKey;
+
 use super::answers::Names;
 use super::hits::{Hit, Parts, Recall};
 use super::outgoing::Outgoing;
@@ -11,7 +13,6 @@ use crate::encoded::id_of;
 use crate::encoded::mentions_of;
 use crate::error::Error;
 use crate::index::catalog::{Catalog, ReadPoint};
-use crate::index::key::RefKey;
 use crate::index::scores::ScorePart;
 use crate::index::text::TextQuery;
 use crate::recall::query::{Query, Snapshot};
@@ -134,7 +135,7 @@ impl Engine {
         for part in found.page.chunks(AT_ONCE) {
             let rows: Vec<(&Ranked, Row)> = {
                 let catalog = self.catalog();
-                // What was forgotten or changed since the lock was let go is no hit any more.
+                // Memories that were forgotten or changed since the lock was let go are no hits any more.
                 let is_there = |ranked: &&Ranked| {
                     let doc = catalog.doc(ranked.doc);
                     doc.is_live() || !doc.dropped && !is_of_now
@@ -349,7 +350,7 @@ mod tests {
         let mut few = Vec::new();
         walk(3, &mut few);
         assert_eq!(few, expected[..3]);
-        // What is forgotten on the way is no hit any more.
+        // A memory that is forgotten on the way is no hit any more.
         let mut seen = 0;
         let walked = engine.recall_each(&query, |hit| {
             if seen == 0 {

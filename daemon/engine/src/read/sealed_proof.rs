@@ -4,12 +4,11 @@ use std::ops::Range;
 
 use omir_core::proof::Proof;
 use omir_core::reference::Ref;
-use omird_store::{ProveError, prove};
+use omird_store::{ProveError, RefKey, prove};
 
 use crate::Engine;
 use crate::error::{Code, Error};
 use crate::index::doc::FileId;
-use crate::index::key::RefKey;
 
 /// Most attempts while segments are compacted away.
 const TRIES: usize = 5;

@@ -150,7 +150,7 @@ mod tests {
         assert_eq!(ids(&engine, &asked("anna")), ["anna", "hall", "mug", "owns", "shelf"]);
         // Backwards, and from what mentions it as well.
         assert_eq!(ids(&engine, &asked("shelf")), ["anna", "owns", "shelf"]);
-        // What no longer holds leads nowhere, unless that is asked for.
+        // A relationship that no longer holds leads nowhere, unless that is asked for.
         let expired = Query { include_expired: true, ..asked("anna") };
         let all = ["anna", "hall", "mug", "owned", "owns", "saw", "shed", "shelf"];
         assert_eq!(ids(&engine, &expired), all);

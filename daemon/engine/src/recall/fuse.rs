@@ -191,7 +191,7 @@ impl Candidates {
             let beside = [one.id.checked_sub(1), one.id.checked_add(1)];
             let of = |other: &Candidate| {
                 is_neighbour(catalog.doc(one.id), catalog.doc(other.id))
-                    // What is no answer itself, such as an older version of this one, makes nothing else an answer.
+                    // A version that is no answer itself, such as an older version of this one, makes nothing else an answer.
                     && (other.is_accepted || filter.accepts(catalog, other.id).is_some())
             };
             let beside =

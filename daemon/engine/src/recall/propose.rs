@@ -10,11 +10,11 @@ use std::ops::Bound;
 use omir_core::geo::{CHORD_MARGIN, chord_for_distance};
 use omir_core::instant::Timestamp;
 use omir_core::space::Center;
+use omird_store::RefKey;
 
 use super::query::Query;
 use crate::index::catalog::Catalog;
 use crate::index::doc::DocId;
-use crate::index::key::RefKey;
 use crate::index::scores::ScorePart;
 use crate::index::text::{Docs, Scratch, TextQuery};
 use crate::question::Question;

@@ -343,7 +343,7 @@ impl Query {
         let (min, max) = corners.iter().fold((corners[0], corners[0]), |(min, max), corner| {
             (min.inf(corner), max.sup(corner))
         });
-        // What rounding may have taken off.
+        // The margin is more than rounding may have taken off.
         let margin = 1e-9 * (1.0 + min.coords.amax().max(max.coords.amax()));
         Some(Aabb::new(min.map(|c| c - margin), max.map(|c| c + margin)))
     }

@@ -2,9 +2,10 @@
 
 use std::collections::BinaryHeap;
 
+use omird_store::RefKey;
+
 use super::query::Order;
 use crate::index::doc::{Doc, DocId};
-use crate::index::key::RefKey;
 use crate::index::scores::Scores;
 
 /// A match and its score.

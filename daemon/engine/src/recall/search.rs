@@ -1,26 +1,23 @@
 //! Search: the versions that match a query, exactly, and their ranks.
 //!
-//! Indexes propose candidates (`recall/propose.rs`), and every candidate is compared with every filter, as a scan
-//! would do. So the answer is exactly that of a scan.
+//! Indexes propose candidates (`recall/propose.rs`), and a collector compares every candidate with every filter
+//! (`recall/collect.rs`), as a scan would do. So the answer is exactly that of a scan.
 
 use std::sync::atomic::Ordering;
 
+use super::collect::{Collected, Collector, OutOfReach, Scoring};
 use super::filter::Filter;
-use super::fuse::{Candidate, Candidates};
-use super::propose::{ResolvedQuery, propose, ranked_part};
+use super::fuse::Candidates;
+use super::propose::{ResolvedQuery, ranked_part};
 use super::query::{Order, Query};
-use super::ranking::{Rank, Ranked, TopHits};
-use super::score::{Weights, proximity};
+use super::ranking::{Ranked, TopHits};
+use super::score::Weights;
 use super::tally::Tally;
 use super::texts::{Check, Verdicts};
 use super::walk::{bare, walk};
-use crate::index::catalog::{BoundWeights, Catalog, ReadPoint};
-use crate::index::doc::{DocId, Stamp};
-use crate::index::scores::{ScorePart, Scores};
+use crate::index::catalog::{Catalog, ReadPoint};
+use crate::index::doc::DocId;
 use crate::index::text::{Docs, TextQuery};
-
-/// What a sum of ten parts may differ by if it is added in another order.
-const ROUNDING: f64 = 1e-12;
 
 /// The matches of a query: their number, and the page that was asked for.
 #[derive(Debug, Clone, Default)]
@@ -106,6 +103,20 @@ impl Pass<'_> {
     fn without_hits() -> Self {
         Self { top_k: 0, offset: 0, only: None, all: None, is_of_all: false }
     }
+
+    /// The treatment of a plain version that is out of reach, where bounds tell of that. `has_phrases` if texts are compared.
+    fn out_of_reach(&self, query: &Query, has_phrases: bool) -> OutOfReach {
+        if !has_phrases && is_words_only(query) {
+            return OutOfReach::Counted;
+        }
+        // Without a page a number is all that is asked for, and nothing is dropped.
+        let may_drop = !query.exact_total
+            && self.top_k > 0
+            && query.order == Order::Score
+            && query.read_point() == ReadPoint::Now
+            && self.all.is_none();
+        if may_drop { OutOfReach::Dropped } else { OutOfReach::Examined }
+    }
 }
 
 fn select(
@@ -123,130 +134,53 @@ fn select(
     let weights = Weights::of(query);
     let (top_k, offset) = (pass.top_k, pass.offset);
     let mut best = TopHits::new(top_k);
-    let leaves_out = pass.is_of_all && !catalog.losses.is_empty();
-    if !leaves_out && let Some(total) = walk(catalog, query, filter, &weights, &mut best, at) {
+    let omits_outdated = pass.is_of_all && !catalog.losses.is_empty();
+    if !omits_outdated && let Some(total) = walk(catalog, query, filter, &weights, &mut best, at) {
         return Matches { page: best.page(offset), total, ..Matches::default() };
     }
-    let (mut total, mut hidden, mut outdated) = (0u64, 0u64, 0u64);
     let resolved = ResolvedQuery::new(catalog, query, pass.only);
-    let mut check = Check::of(catalog, query, verdicts);
-    let prunes =
-        check.is_none() && !leaves_out && is_words_only(query) && catalog.score_bounds.hold_at(at);
-    let ranked = ranked_part(query);
-    let by_score = query.order == Order::Score;
-    // What cannot reach the page is not even counted, unless there is no page: then a number is all that is asked for.
-    let skips = !query.exact_total
-        && top_k > 0
-        && by_score
-        && query.read_point() == ReadPoint::Now
-        && pass.all.is_none()
-        && !leaves_out
-        && catalog.score_bounds.hold_at(at);
-    let mut has_skipped = false;
-    let is_plain = |id: DocId| prunes && catalog.score_bounds.of(id).is_plain;
+    let check = Check::of(catalog, query, verdicts);
+    let out_of_reach = match catalog.score_bounds.hold_at(at) && !omits_outdated {
+        true => pass.out_of_reach(query, check.is_some()),
+        false => OutOfReach::Examined,
+    };
+    let counts_unseen = out_of_reach == OutOfReach::Counted;
+    let is_plain = |id: DocId| counts_unseen && catalog.score_bounds.of(id).is_plain;
     let fused = Candidates::of(catalog, &resolved, query, filter, &is_plain);
     if fused.is_none() && query.vector.is_some() && !query.has_words() {
         // The model was taken away since the question came in.
         return Matches::default();
     }
     let weights = fused.as_ref().map_or(weights, Candidates::weights);
-    let text_weight = ranked.map_or(0.0, |part| weights.of_part(part));
-    let bound_weights = BoundWeights::of(|part| weights.of_part(part));
-    let most_elsewhere = weights.of_part(ScorePart::Proximity) + ROUNDING;
-    let mut look = |id: DocId, proposed: f64, candidate: Option<&Candidate>| {
-        let is_hidden = candidate.map_or_else(|| resolved.is_hidden(), |one| one.is_hidden);
-        if prunes || skips {
-            let bound = catalog.score_bounds.of(id);
-            let is_beyond = || {
-                let relevance = match (&fused, candidate) {
-                    (Some(fused), Some(candidate)) => fused.most_relevance(candidate),
-                    _ => text_weight * proposed,
-                };
-                relevance + most_elsewhere + bound.most(&bound_weights) < best.threshold()
-            };
-            if bound.is_plain && is_beyond() {
-                if prunes {
-                    total += 1;
-                    hidden += u64::from(is_hidden);
-                }
-                has_skipped |= !prunes;
-                return;
-            }
-        }
-        let doc = catalog.doc(id);
-        let Some(distance) = filter.accepts(catalog, id) else { return };
-        if check.as_mut().is_some_and(|check| !check.passes(catalog, id)) {
-            return;
-        }
-        let is_lost = |stamp: &Stamp| query.as_of.is_none() || stamp.recorded <= at;
-        if leaves_out && catalog.missing(id).is_some_and(|stamp| is_lost(&stamp)) {
-            outdated += 1;
-            return;
-        }
-        let mut scores = Scores::default();
-        match (&fused, candidate) {
-            (Some(fused), Some(one)) => fused.exactly(catalog, filter, one, &mut scores),
-            _ => {
-                if let Some(part) = ranked {
-                    scores[part] = proposed;
-                }
-            }
-        }
-        scores[ScorePart::Proximity] =
-            distance.map_or(0.0, |metres| proximity(metres, query.radius));
-        scores[ScorePart::Retrievability] = 1.0;
-        scores[ScorePart::Recency] = 1.0;
-        scores[ScorePart::Importance] = catalog.importance(id, query.as_of.is_some(), at);
-        scores[ScorePart::Confidence] = catalog.confidence(id, doc);
-        // The last two parts cost the most. They are computed only if the best they can be reaches the page.
-        let within_reach = if by_score {
-            weights.score(&scores) >= best.threshold()
-        } else {
-            let measure = Rank::measure(query.order, doc, 0.0, distance);
-            best.would_keep(&Rank::new(query.order, measure, doc))
-        };
-        if (within_reach && !is_hidden) || query.min_retrievability.is_some() {
-            let retrievability = catalog.retrievability(id, query.as_of.is_some(), at);
-            if query.min_retrievability.is_some_and(|least| retrievability < least) {
-                return;
-            }
-            scores[ScorePart::Retrievability] = retrievability;
-        }
-        total += 1;
-        if is_hidden {
-            hidden += 1;
-            return;
-        }
-        if let Some(all) = &mut pass.all {
-            all.push(id);
-        }
-        if within_reach && top_k > 0 {
-            scores[ScorePart::Recency] = doc.recency(at);
-            let score = weights.score(&scores);
-            let measure = Rank::measure(query.order, doc, score, distance);
-            let rank = Rank::new(query.order, measure, doc);
-            best.offer(Ranked { doc: id, score, scores, text: proposed, distance, rank });
-        }
+    let collector = Collector {
+        catalog,
+        query,
+        filter,
+        resolved: &resolved,
+        fused: fused.as_ref(),
+        at,
+        scoring: Scoring::new(weights, ranked_part(query)),
+        top_k,
+        out_of_reach,
+        omits_outdated,
+        check,
+        all: pass.all.as_deref_mut(),
+        collected: Collected::new(best),
     };
-    match &fused {
-        Some(fused) => fused.each(|one| look(one.id, one.text.into(), Some(one))),
-        None => propose(catalog, &resolved, &mut |id, proposed| look(id, proposed, None)),
-    }
-    let page = best.page(offset);
+    let Collected { best, total, hidden, outdated, has_dropped } = collector.collect();
     let without_vector = match &query.vector {
         Some(_) => catalog.vectors.pending.load(Ordering::Relaxed),
         None => 0,
     };
-    let is_approximate = has_skipped
+    let is_approximate = has_dropped
         || without_vector > 0
         || fused.as_ref().is_some_and(|fused| fused.is_approximate);
-    let weights = fused.map(|fused| fused.weights());
     Matches {
-        page,
+        page: best.page(offset),
         total,
         hidden,
         words: resolved.into_words(),
-        weights,
+        weights: fused.map(|fused| fused.weights()),
         is_approximate,
         tally: None,
         outdated,

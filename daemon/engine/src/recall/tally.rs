@@ -5,12 +5,12 @@
 use std::collections::BTreeMap;
 
 use omir_core::instant::Timestamp;
+use omird_store::RefKey;
 
 use super::filter::Filter;
 use super::query::Query;
 use crate::index::catalog::Catalog;
 use crate::index::doc::{Doc, DocId};
-use crate::index::key::RefKey;
 use crate::index::spatial::FrameId;
 use crate::index::text::Docs;
 

@@ -109,7 +109,7 @@ pub(crate) fn unread(
         }
     };
     let resolved = ResolvedQuery::new(catalog, query, None);
-    // What matches by meaning or by a relationship has texts too.
+    // Matches by meaning and by a relationship have texts too.
     match Candidates::of(catalog, &resolved, query, &filter, &|_| false) {
         Some(candidates) => candidates.each(|one| look(one.id)),
         None => propose(catalog, &resolved, &mut |id, _| look(id)),

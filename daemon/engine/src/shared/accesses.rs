@@ -1,8 +1,7 @@
 //! Accesses of recalls that the writer has not counted yet.
 
+use omird_store::RefKey;
 use parking_lot::Mutex;
-
-use crate::index::key::RefKey;
 
 /// A record that a recall has just used.
 #[derive(Debug, Clone)]

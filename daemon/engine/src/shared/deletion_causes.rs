@@ -3,9 +3,8 @@
 
 use std::collections::{HashMap, VecDeque};
 
+use omird_store::RefKey;
 use parking_lot::Mutex;
-
-use crate::index::key::RefKey;
 
 /// Most reasons that are kept; the oldest go first.
 const MAX_KEPT: usize = 4096;

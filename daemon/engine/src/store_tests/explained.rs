@@ -6,7 +6,7 @@ use omir_core::reference::Ref;
 use omir_core::value::Value;
 
 use crate::ingest::request::Encoding;
-use crate::testing::{TestClock, parts};
+use crate::testing::{ByHand, TestClock, parts};
 use crate::write::command::Change;
 use crate::{CompactionScope, Engine, Parts};
 

@@ -24,7 +24,7 @@ use omird_store::{DeviceKey, Lock, decode_resource, device_key};
 
 use crate::ingest::request::Encoding;
 use crate::settings::{FlashSettings, Settings};
-use crate::testing::parts;
+use crate::testing::{ByHand, parts};
 use crate::time::clock::Clock;
 use crate::write::command::Change;
 use crate::write::orders::Task;

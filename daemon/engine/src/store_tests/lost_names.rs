@@ -11,7 +11,7 @@ use omir_core::value::Value;
 use omird_store::decode_resource;
 
 use crate::ingest::request::Encoding;
-use crate::testing::{lose, parts};
+use crate::testing::{ByHand, lose, parts};
 use crate::{
     Asks, Change, Code, CompactionScope, CountBy, Effect, Engine, Lookup, Moment, Parts,
     Precondition, Query, Settings,

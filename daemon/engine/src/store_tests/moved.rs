@@ -6,11 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use omir_core::reference::Ref;
-use omird_store::pass_on;
+use omird_store::{RefKey, pass_on};
 
 use crate::Engine;
 use crate::disk::{Disk, DiskFile, Folder, Mode};
-use crate::index::key::RefKey;
 use crate::ingest::request::Encoding;
 use crate::testing::parts;
 

@@ -12,7 +12,7 @@ use omir_core::value::Value;
 use parking_lot::Mutex;
 
 use crate::ingest::request::Encoding;
-use crate::testing::parts;
+use crate::testing::{ByHand, parts};
 use crate::write::orders::Task;
 use crate::{Code, Engine, Error};
 

@@ -6,6 +6,8 @@
 //! It may step; what was dated before a step is listed until it is put right: see [`UntrustedInterval`] and
 //! `engine/write/redate.rs`.
 
+mod intervals;
+
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
@@ -16,20 +18,11 @@ use omir_core::value::{Map, Value};
 use omird_store::{Mark, Stamps, UntrustedInterval};
 use parking_lot::{Mutex, MutexGuard};
 
-use crate::time::clock::{
-    Clock, ClockDiscipline, ClockState, ClockStep, Source, TOLERANCE, resumed,
-};
-use crate::time::uncertainty::{ClockUncertainty, may_wait};
-
-/// Most intervals that wait to be put right; each is one boot without a clock.
-const MAX_UNTRUSTED: usize = 16;
+use crate::time::clock::{Clock, ClockDiscipline, ClockState, ClockStep, Source, resumed};
+use crate::time::uncertainty::ClockUncertainty;
 
 /// Between its last mark and a cut a store can have recorded for so long; microseconds.
 const UNMARKED: i64 = 3_600_000_000;
-
-/// Drift of a quartz: one part in so many (200 ppm). A clock that is found to have been wrong by
-/// no more was right when the interval began, and dates in it are left alone.
-const DRIFT: i64 = 5_000;
 
 /// Both time lines, and what they are made of, at one moment.
 #[derive(Debug, Clone, Copy)]
@@ -105,7 +98,7 @@ impl Time {
         let now = if mark.now == 0 || is_behind { latest } else { mark.now };
         let dating = resumed((now, mark.monotonic), is_same_boot, reading.monotonic);
         let mut untrusted = mark.untrusted.clone();
-        // What was dated in a boot that ended without a clock can not be dated any better.
+        // Memories of a boot that ended without a clock cannot be dated any better.
         untrusted.retain(|interval| interval.after.is_some() || is_same_boot == Some(true));
         let lines = Lines {
             discipline: ClockDiscipline::new(dating, reading.monotonic),
@@ -164,102 +157,6 @@ impl Time {
             self.begin_unknown(&mut lines);
         }
         (moment, lines)
-    }
-
-    fn record_step(&self, lines: &mut Lines, step: ClockStep) {
-        let was = lines.untrusted.clone();
-        let correctable = self.end_intervals(lines, &step);
-        match step.to {
-            ClockState::Unknown => self.begin_unknown(lines),
-            // A clock that was right is as right as it was, unless it jumps.
-            ClockState::Coarse if step.from == ClockState::Unknown || step.has_jumped() => {
-                if step.has_jumped() {
-                    self.end_coarse_interval(lines, step.monotonic);
-                }
-                if self.open_interval(lines, true).is_none() {
-                    self.begin_interval(lines, true);
-                }
-            }
-            ClockState::Coarse | ClockState::Synchronised => {}
-        }
-        if step.has_jumped() {
-            lines.last_step = step.after.saturating_sub(step.before);
-        }
-        if !correctable.is_empty() || step.after < step.before {
-            lines.adjustments.push_back(Adjustment { step, correctable, was });
-        }
-    }
-
-    /// Ends the intervals that a step puts an end to, and gives those back that can be put right.
-    fn end_intervals(&self, lines: &mut Lines, step: &ClockStep) -> Vec<UntrustedInterval> {
-        let mut correctable = Vec::new();
-        if step.to == ClockState::Unknown {
-            self.end_coarse_interval(lines, step.monotonic);
-            return correctable;
-        }
-        let after = step.after.saturating_sub(step.monotonic);
-        lines.untrusted.retain_mut(|interval| {
-            let is_told = !interval.coarse || step.to == ClockState::Synchronised;
-            if interval.boot_id != self.boot_id || interval.after.is_some() || !is_told {
-                return true;
-            }
-            if interval.until == 0 {
-                interval.until = step.monotonic;
-            }
-            let was_wrong = !interval.coarse || {
-                let by_drift = interval.until.saturating_sub(interval.from) / DRIFT;
-                let limit = TOLERANCE.saturating_add(by_drift);
-                after.abs_diff(interval.before) > limit.unsigned_abs()
-            };
-            interval.after = Some(after);
-            if was_wrong {
-                correctable.push(interval.clone());
-            }
-            was_wrong
-        });
-        correctable
-    }
-
-    fn end_coarse_interval(&self, lines: &mut Lines, monotonic: i64) {
-        if let Some(interval) = self.open_interval(lines, true) {
-            interval.until = monotonic;
-        }
-    }
-
-    /// Notes that from now on the time is unknown, if that is new.
-    fn begin_unknown(&self, lines: &mut Lines) {
-        if self.open_interval(lines, false).is_none() {
-            self.begin_interval(lines, false);
-        }
-    }
-
-    fn begin_interval(&self, lines: &mut Lines, coarse: bool) {
-        if lines.untrusted.len() >= MAX_UNTRUSTED {
-            lines.untrusted.remove(0);
-        }
-        let (dating, monotonic) = (lines.discipline.dating(), lines.discipline.monotonic());
-        lines.untrusted.push(UntrustedInterval {
-            boot_id: self.boot_id.clone(),
-            since: dating.max(self.latest.load(Ordering::Acquire)),
-            from: monotonic,
-            until: 0,
-            before: dating.saturating_sub(monotonic),
-            after: None,
-            coarse,
-        });
-    }
-
-    fn open_interval<'a>(
-        &self,
-        lines: &'a mut Lines,
-        coarse: bool,
-    ) -> Option<&'a mut UntrustedInterval> {
-        lines.untrusted.iter_mut().find(|interval| {
-            interval.coarse == coarse
-                && interval.until == 0
-                && interval.after.is_none()
-                && interval.boot_id == self.boot_id
-        })
     }
 
     /// Dating now, and what goes with it.
@@ -325,24 +222,6 @@ impl Time {
         self.look().1.adjustments.pop_front()
     }
 
-    /// The intervals that may still be put right, those included that can be by now.
-    pub(crate) fn untrusted(&self) -> Vec<UntrustedInterval> {
-        self.look().1.untrusted.clone()
-    }
-
-    /// The intervals that can be put right.
-    pub(crate) fn correctable(&self) -> Vec<UntrustedInterval> {
-        let lines = self.lines.lock();
-        lines.untrusted.iter().filter(|interval| interval.after.is_some()).cloned().collect()
-    }
-
-    /// Notes that everything in these intervals was put right.
-    pub(crate) fn drop_corrected(&self, intervals: &[UntrustedInterval]) {
-        let mut lines = self.lines.lock();
-        lines.untrusted.retain(|interval| !intervals.contains(interval));
-        self.to_correct.store(0, Ordering::Relaxed);
-    }
-
     /// The note for a memory that comes in now, if the time is unknown.
     pub(crate) fn uncertainty_now(&self, moment: &Moment) -> Option<ClockUncertainty> {
         (moment.state == ClockState::Unknown).then(|| ClockUncertainty {
@@ -352,24 +231,6 @@ impl Time {
             wall: moment.wall,
             stamped: false,
         })
-    }
-
-    /// Counts a version that was stored and may have to be redated.
-    pub(crate) fn count_waiting(&self, resource: &[u8]) {
-        let has_open = {
-            let mut lines = self.lines.lock();
-            self.open_interval(&mut lines, false).is_some()
-        };
-        if has_open && may_wait(resource) {
-            self.to_correct.fetch_add(1, Ordering::Relaxed);
-        }
-    }
-
-    /// Counts versions that were redated.
-    pub(crate) fn count_corrected(&self, count: u64) {
-        self.corrected.fetch_add(count, Ordering::Relaxed);
-        let subtract = |n: u64| Some(n.saturating_sub(count));
-        let _ = self.to_correct.fetch_update(Ordering::Relaxed, Ordering::Relaxed, subtract);
     }
 
     /// Returns true if the time comes from outside the machine.
@@ -391,7 +252,7 @@ impl Time {
                 mark.monotonic = moment.monotonic;
                 mark.untrusted.clone_from(&lines.untrusted);
             }
-            // What a step does to access states is journaled with it or not at all: until then the
+            // Changes of access states by a step are journaled with it or not at all. Until then the
             // store stands where it stood before.
             Some(Adjustment { step, was, .. }) => {
                 mark.now = step.before;
@@ -430,6 +291,7 @@ mod tests {
 
     use proptest::prelude::*;
 
+    use super::intervals::MAX_UNTRUSTED;
     use super::*;
 
     /// 2026-06-01.

@@ -116,7 +116,7 @@ impl Compactor {
         let is_more_due = matches!(made, Ok(true));
         self.has_dead_logs = !is_more_due && self.look_at_logs(sealer, shared);
         if self.has_dead_logs {
-            // What is dead in a log goes only once its end is in a log that is closed.
+            // A dead version in a log goes only once its end is in a log that is closed.
             shared.free_space.is_log_to_close.store(true, Ordering::Release);
         }
         self.exhausted = (!is_more_due && !self.has_dead_logs).then_some(newest);
@@ -193,7 +193,7 @@ impl Compactor {
             bytes_before: total(sealer),
             ..Compaction::default()
         };
-        // What could not be read may be there again, or be restored by now.
+        // An unreadable segment may be there again, or be restored by now.
         let unsound = sealer.pieces.iter().filter(|piece| !piece.is_sound);
         for number in unsound.map(|piece| piece.number).collect::<Vec<_>>() {
             scrubbing::scrub(sealer, shared, number);
@@ -397,21 +397,6 @@ impl Engine {
         if let Message::Compact { answer, .. } = message {
             answer(Err(error));
         }
-    }
-
-    /// Compacts segments and waits until it is done.
-    ///
-    /// # Errors
-    /// `UNAUTHORIZED` if the daemon is configured read-only; `BUSY` if too much is waiting;
-    /// `STORAGE_FULL` or `INTERNAL` if the disk refuses.
-    pub(crate) fn compact(&self, scope: CompactionScope) -> Result<Compaction, Error> {
-        let (sender, receiver) = crossbeam_channel::bounded(1);
-        let answer = Box::new(move |result| {
-            let _ = sender.send(result);
-        });
-        self.request_compaction(scope, answer);
-        let message = "nothing compacts any more: the daemon is stopping, or a bug ended that (see disk in status)";
-        receiver.recv().unwrap_or_else(|_| Err(Error::new(Code::Internal, message)))
     }
 }
 

@@ -338,7 +338,7 @@ mod tests {
         segments[1].dead = MIB / 64;
         assert_eq!(due(&segments, &RULES, &wide), None, "too little for what it costs");
         assert_eq!(due(&segments, &RULES, &on(2 * MIB, true)), Some(1..2));
-        // What lies beside each of them takes room as well.
+        // The files beside each of them take room as well.
         let small = vec![segment(LEAST / 8, 0); 4];
         assert!(due(&small, &RULES, &wide).is_some_and(|run| run.len() > 1));
     }

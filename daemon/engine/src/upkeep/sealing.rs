@@ -70,7 +70,7 @@ fn due(waiting: &VecDeque<Closed>, now: Timestamp, rules: &Rules, is_urgent: boo
     if is_urgent || sound < waiting.len() || bytes >= rules.bytes / 2 {
         return together;
     }
-    // What is younger stays behind: in it things still change.
+    // Younger logs stay behind: their memories still change.
     let is_old = |closed: &&Closed| age(closed.log.began, now) >= rules.age;
     waiting.iter().take(together).take_while(is_old).count()
 }

@@ -82,15 +82,6 @@ impl Engine {
         self.pass(mode, &|| true)
     }
 
-    /// States that so many bytes are needed: the next sweep makes room for them, once. Where the store
-    /// takes more than `flash.max_bytes` a sweep does so unasked.
-    ///
-    /// For tests and simulations, which ask for an amount: how far a store is above a bound depends on every byte
-    /// of its logs, segments and index, and compaction takes its part before eviction does.
-    pub(crate) fn relieve(&self, bytes_to_free: u64) {
-        self.inner.shared.sweep.bytes_to_free.store(bytes_to_free, Ordering::Relaxed);
-    }
-
     /// One pass as the daemon makes it by itself: `pause` is called after each slice, takes about
     /// [`PAUSE`], and ends the pass by returning false.
     ///

@@ -9,10 +9,9 @@ use omir_core::number::Number;
 use omir_core::reference::Ref;
 use omir_core::tier::Tier;
 use omir_core::value::{Map, Value};
-use omird_store::UntrustedInterval;
+use omird_store::{RefKey, UntrustedInterval};
 
 use crate::error::Error;
-use crate::index::key::RefKey;
 use crate::ingest::import_rule::{Merged, Precedence};
 use crate::ingest::importing::ImportPermit;
 use crate::ingest::precondition::Precondition;

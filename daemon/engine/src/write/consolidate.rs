@@ -60,12 +60,12 @@ fn evidence_of(confidence: Option<&Confidence>) -> Evidence {
 /// Origins of a record, as far as they are known.
 fn history_of(record: &MemoryRecord) -> Consolidated {
     let mut history = Consolidated::of(record);
-    // What came in since, by feedback, is the record's own.
+    // Evidence that came in since, by feedback, is the record's own.
     let total = evidence_of(record.confidence.as_ref());
     let known = total_of(&history);
     let rest = |total: f64, known: f64| {
         let rest = total - known;
-        // What is left of rounding is no evidence.
+        // A rest as small as rounding errors is no evidence.
         if rest > 1e-9 * total.max(1.0) { rest } else { 0.0 }
     };
     let rest =

@@ -36,7 +36,7 @@ impl Events {
     pub fn listen(&self, listener: impl Fn(&Event) + Send + Sync + 'static) -> Listening {
         let listener: Arc<Listener> = Arc::new(listener);
         let mut listeners = self.0.lock();
-        // Where nothing happens no event finds out who is gone.
+        // Events find out which listeners are gone; without events this does.
         listeners.retain(|listener| listener.strong_count() > 0);
         listeners.push(Arc::downgrade(&listener));
         Listening { _listener: listener }

@@ -4,9 +4,11 @@
 //! so that a record may refer to an entity that is still on its way to the disk.
 
 mod correct;
+mod forget;
 mod import;
 mod inherit;
 mod rebase;
+mod remember;
 mod revise;
 mod sweep;
 mod version;
@@ -17,35 +19,37 @@ pub(crate) use self::sweep::need_of;
 use std::collections::{HashMap, HashSet};
 
 use omir_core::cbor;
+use omir_core::event::EventKind;
 use omir_core::instant::Timestamp;
 use omir_core::model::Resource;
 use omir_core::reference::{Ref, ResourceType};
 use omir_core::tier::Tier;
-use omird_store::{Handle, Op, ReadError, ReadGuard, RecordedOrigin, RwLock};
+use omird_store::{Handle, Op, ReadError, ReadGuard, RecordedOrigin, RefKey, RwLock};
 
-use self::inherit::{bare, inherit, shown, tier_of};
+use self::inherit::{bare, tier_of};
 use self::revise::Revision;
-use self::version::{check_version, next_version, stamp_at_least};
+use self::version::check_version;
 use crate::disk;
-use crate::encoded::name_of_unreadable;
 use crate::error::{Code, Error};
 use crate::index::block::DeletionOrigin;
 use crate::index::catalog::{Catalog, Head};
-use crate::index::doc::{Doc, DocId};
-use crate::index::facts::{DecayState, Facts, terms_of};
-use crate::index::key::RefKey;
+use crate::index::doc::DocId;
+use crate::index::facts::{DecayState, Facts};
 use crate::index::text::DocTerms;
-use crate::ingest::import_rule::stated_version;
 use crate::ingest::request::Prepared;
-use crate::time::stamp::undate;
-use crate::write::command::{Cause, Change, Effect, Event, Stored};
-use omir_core::event::EventKind;
+use crate::write::command::{Cause, Change, Effect, Event};
 
 /// One step on the catalog.
 #[derive(Debug)]
 pub(crate) enum Step {
     /// Add a version.
     Put {
+        /// Its number.
+        version: u64,
+        /// Length of its bytes.
+        len: u32,
+        /// CRC-32 (IEEE) of its bytes.
+        crc: u32,
         /// The facts for the index.
         facts: Box<Facts>,
         /// Its words.
@@ -55,6 +59,8 @@ pub(crate) enum Step {
     },
     /// Add a tombstone.
     Forget {
+        /// The version that it takes.
+        version: u64,
         /// Of what.
         key: RefKey,
         /// The originator of the deletion.
@@ -64,13 +70,29 @@ pub(crate) enum Step {
     },
 }
 
+impl Step {
+    /// The version that it adds.
+    pub(crate) fn version(&self) -> u64 {
+        match self {
+            Self::Put { version, .. } | Self::Forget { version, .. } => *version,
+        }
+    }
+}
+
+/// An operation for the log, and the same step for the catalog.
+#[derive(Debug)]
+pub(crate) struct PlannedStep {
+    /// For the log.
+    pub op: Op,
+    /// For the catalog.
+    pub step: Step,
+}
+
 /// A change, worked out.
 #[derive(Debug)]
 pub(crate) struct Plan {
-    /// Operations for the log. Empty if the change changes nothing.
-    pub ops: Vec<Op>,
-    /// Steps for the catalog, one for each operation.
-    pub steps: Vec<Step>,
+    /// The steps. Empty if the change changes nothing.
+    pub steps: Vec<PlannedStep>,
     /// The answer.
     pub effect: Effect,
     /// The announcements.
@@ -80,7 +102,7 @@ pub(crate) struct Plan {
 impl Plan {
     /// A plan that has nothing to write yet.
     fn to(effect: Effect) -> Self {
-        Self { ops: Vec::new(), steps: Vec::new(), effect, events: Vec::new() }
+        Self { steps: Vec::new(), effect, events: Vec::new() }
     }
 
     /// Adds the tombstone of a live version.
@@ -97,13 +119,17 @@ impl Plan {
             RecordedOrigin::User => DeletionOrigin::User,
             RecordedOrigin::Rule => DeletionOrigin::Rule,
             RecordedOrigin::Merging(at) => match self.steps.get(at) {
-                Some(Step::Put { facts, .. }) => DeletionOrigin::Merging(facts.key),
+                Some(PlannedStep { step: Step::Put { facts, .. }, .. }) => {
+                    DeletionOrigin::Merging(facts.key)
+                }
                 _ => DeletionOrigin::User,
             },
         };
         let version = version.saturating_add(1);
-        self.ops.push(Op::Forget { target: target.clone(), version, who });
-        self.steps.push(Step::Forget { key, by, terms });
+        self.steps.push(PlannedStep {
+            op: Op::Forget { target: target.clone(), version, who },
+            step: Step::Forget { version, key, by, terms },
+        });
         let kind = EventKind::Forgotten;
         self.events.push(Event { kind, target, resource: Vec::new(), cause, seq: 0 });
     }
@@ -307,56 +333,6 @@ impl<'a> Planner<'a> {
         Ok((head, old))
     }
 
-    fn remember(&mut self, prepared: Vec<Prepared>) -> Result<Plan, NoPlan> {
-        let mut plan = Plan::to(Effect::Remembered(Vec::new()));
-        let mut stored = Vec::with_capacity(prepared.len());
-        let mut pending = Vec::with_capacity(prepared.len());
-        for item in prepared {
-            let key = item.facts.key;
-            let target = item.resource.reference();
-            let (head, old) = match self.whole(&key)? {
-                true => self.stored(&key)?,
-                // What cannot be read any more is replaced as a whole; its words stay in the counts.
-                false => (self.catalog().head(&key), None),
-            };
-            let least = self.catalog().losses.least_version(&key);
-            let mut resource = item.resource;
-            if let Some((before, state)) = &old {
-                inherit(&mut resource, before, state, item.stamped);
-            }
-            let version = match (&old, head) {
-                (Some(stored_before @ (before, state)), Some(head)) => {
-                    let shown = shown(before, state);
-                    let is_same =
-                        |same: &Resource| self.is_as_stored(same, head.doc, stored_before, &shown);
-                    match next_version(&mut resource, head.version, &item.pointer, is_same)? {
-                        Some(version) => version,
-                        None => {
-                            stored.push(Stored::new(target, head.version, true));
-                            continue;
-                        }
-                    }
-                }
-                (None, Some(head)) => stamp_at_least(&mut resource, head.version.saturating_add(1)),
-                _ if least > 1 => stamp_at_least(&mut resource, least),
-                _ => stated_version(&resource).unwrap_or(1),
-            };
-            if let Some((before, _)) = &old {
-                undate(&mut resource, before);
-            }
-            let facts = Facts::of(&resource);
-            let is_update = head.is_some_and(|head| head.live);
-            let event = if is_update { EventKind::Updated } else { EventKind::Recorded };
-            let superseded = old.map(|(before, _)| terms_of(&before));
-            self.push(&mut plan, resource, facts, item.terms, superseded, version, event)?;
-            pending.push(key);
-            stored.push(Stored::new(target, version, false));
-        }
-        self.pending.extend(pending.into_iter().map(|key| (key, true)));
-        plan.effect = Effect::Remembered(stored);
-        Ok(plan)
-    }
-
     #[expect(clippy::too_many_arguments, reason = "the parts of one version")]
     fn push(
         &self,
@@ -382,96 +358,16 @@ impl<'a> Planner<'a> {
         }
         let (kind, resource) = (event, bytes.clone());
         plan.events.push(Event { kind, target, resource, cause: None, seq: 0 });
-        plan.ops.push(Op::Put { version, resource: bytes });
-        plan.steps.push(Step::Put { facts: Box::new(facts), terms, superseded });
+        let step = Step::Put {
+            version,
+            len: u32::try_from(bytes.len()).unwrap_or(u32::MAX),
+            crc: crc32fast::hash(&bytes),
+            facts: Box::new(facts),
+            terms,
+            superseded,
+        };
+        plan.steps.push(PlannedStep { op: Op::Put { version, resource: bytes }, step });
         Ok(())
-    }
-
-    fn forget(&mut self, targets: &[Ref], up_to: u64) -> Result<Plan, NoPlan> {
-        // A relationship on its way to the disk may depend on what is forgotten here.
-        if !self.pending.is_empty() {
-            return Err(NoPlan::Later);
-        }
-        let mut plan = Plan::to(Effect::Forgotten(0));
-        let mut forgotten: HashSet<RefKey> = HashSet::new();
-        let named = targets.iter().map(|target| (target.clone(), RefKey::of(target)));
-        let mut queue: Vec<(Ref, RefKey)> = {
-            let catalog = self.catalog();
-            let is_meant =
-                |key: &RefKey| catalog.live(key).is_some_and(|id| catalog.doc(id).seq <= up_to);
-            named.filter(|(_, key)| is_meant(key)).collect()
-        };
-        queue.reverse();
-        // Names that the card has lost with all versions: a tombstone says that they are not missing any more.
-        for target in targets {
-            let key = RefKey::of(target);
-            let catalog = self.catalog();
-            let lost = catalog.losses.missed(&key).filter(|lost| {
-                // The time is unknown at which a version was recorded that damaged bytes alone tell of.
-                let is_meant = up_to == u64::MAX || !lost.is_presumed && lost.stamp.seq <= up_to;
-                is_meant && catalog.live(&key).is_none()
-            });
-            drop(catalog);
-            if let Some(lost) = lost
-                && forgotten.insert(key)
-            {
-                plan.write_tombstone(
-                    target.clone(),
-                    lost.stamp.version,
-                    None,
-                    RecordedOrigin::User,
-                    None,
-                );
-                queue.extend(self.dependents(&key)?);
-            }
-        }
-        while let Some((target, key)) = queue.pop() {
-            if forgotten.contains(&key) {
-                continue;
-            }
-            let found = {
-                let catalog = self.catalog();
-                let head = catalog.head(&key).filter(|head| head.live);
-                head.map(|head| (head.version, catalog.handle(head.doc)))
-            };
-            let Some((version, handle)) = found else { continue };
-            forgotten.insert(key);
-            // What cannot be read any more can still be forgotten; its words stay in the counts.
-            let terms = handle.resource().ok().map(|resource| terms_of(&resource));
-            plan.write_tombstone(target, version, terms, RecordedOrigin::User, None);
-            queue.extend(self.dependents(&key)?);
-        }
-        plan.effect = Effect::Forgotten(forgotten.len() as u64);
-        self.pending.extend(forgotten.into_iter().map(|key| (key, false)));
-        Ok(plan)
-    }
-
-    /// Names the relationships that cannot exist without an entity.
-    fn dependents(&self, key: &RefKey) -> Result<Vec<(Ref, RefKey)>, NoPlan> {
-        let held: Vec<(Doc, Handle)> = {
-            let catalog = self.catalog();
-            let with_handle = |id| (catalog.doc(id).clone(), catalog.handle(id));
-            catalog.dependents(key).map(with_handle).collect()
-        };
-        let mut named = Vec::new();
-        for (doc, dependent) in held {
-            let name = match dependent.resource() {
-                Ok(resource) => Some(resource.reference()),
-                Err(ReadError::Disk { error, .. }) if !disk::is_loss(&error) => {
-                    return Err(internal(error).into());
-                }
-                Err(_) => name_of_unreadable(&dependent, doc.class.resource_type(), doc.key),
-            };
-            match name {
-                Some(target) => named.push((target, doc.key)),
-                // It is lost already: nothing tells of it, and it keeps nothing else from being forgotten.
-                None => tracing::warn!(
-                    at = ?dependent.location,
-                    "a relationship of what is forgotten cannot be read, and is not forgotten with it"
-                ),
-            }
-        }
-        Ok(named)
     }
 }
 

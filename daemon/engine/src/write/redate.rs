@@ -4,12 +4,11 @@
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use omird_store::{Handle, UntrustedInterval};
+use omird_store::{Handle, RefKey, UntrustedInterval};
 
 use crate::encoded::id_of;
 use crate::index::doc::DocId;
 use crate::index::facts::DecayState;
-use crate::index::key::RefKey;
 use crate::time::timeline::Adjustment;
 use crate::time::uncertainty::may_wait;
 use crate::write::command::{Change, Effect, Reply};
@@ -71,7 +70,7 @@ impl Writer {
             moved
         };
         for (key, handle) in moved {
-            // What cannot be read is not journaled; reading it says so.
+            // An unreadable record is not journaled; whoever reads it is told.
             if let Some(id) = handle.bytes().ok().and_then(|bytes| id_of(&bytes)) {
                 self.touches.records.entry(key).or_insert_with(|| format!("MemoryRecord/{id}"));
             }
@@ -106,7 +105,7 @@ impl Writer {
     /// The next batch of what is to be redated.
     pub(crate) fn redate(&mut self) -> Option<(Change, usize, Reply)> {
         if self.shared.time.refused.swap(false, Ordering::AcqRel) {
-            // What was refused is still as it was: look at everything again, in a while.
+            // A refused batch is still as it was: look at everything again, in a while.
             self.resume_redating();
             self.redating.as_mut()?.not_before = Some(Instant::now() + RETRY);
         }
@@ -127,7 +126,7 @@ impl Writer {
         };
         work.cursor = next;
         work.has_more = next < end;
-        // What came in by a clock that may have been right bears no note.
+        // Memories that came in by a clock that may have been right bear no note.
         let all_may = work.intervals.iter().any(|interval| interval.coarse);
         let waits = |handle: &Handle| handle.bytes().is_ok_and(|bytes| all_may || may_wait(&bytes));
         let keys: Vec<RefKey> =

@@ -17,12 +17,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use self::group::{Entry, Group, Written, facts_of, grows};
+use self::group::{Entry, Group, LoggedStep, Written, facts_of, grows, stamp_of};
 use self::hold::Hold;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 use omir_core::instant::Timestamp;
 use omir_core::reference::ResourceType;
-use omird_store::{FileId, Log, LogError, Op, RwLock, Transaction};
+use omird_store::{FileId, Log, LogError, Op, RefKey, RwLock, Transaction};
 
 use crate::card::health::{Part, State};
 use crate::card::reserve;
@@ -30,14 +30,13 @@ use crate::contained::contain;
 use crate::disk::Disk;
 use crate::error::Error;
 use crate::index::catalog::{Catalog, Staged};
-use crate::index::doc::{Location, Stamp};
-use crate::index::key::RefKey;
+use crate::index::doc::Location;
 use crate::settings::{Durability, Settings};
 use crate::shared::Shared;
 use crate::write::command::{Change, Event, Receipt, Reply};
 use crate::write::message::Message;
 use crate::write::orders::{CompactionAnswer, CompactionScope, SealOrder};
-use crate::write::plan::{NoPlan, Plan, Planner, Step};
+use crate::write::plan::{NoPlan, Plan, PlannedStep, Planner, Step};
 use crate::write::publisher::Delivery;
 use crate::write::redate::Redating;
 use omir_core::event::EventKind;
@@ -158,7 +157,7 @@ impl Writer {
             };
             let planned = match planned {
                 Ok(plan) if grows(&change) => match self.space_refusal(&plan) {
-                    // What is planned next would go by what is not written.
+                    // Later plans would build on this one, and it is not written.
                     Some(error) => {
                         group.weight += bytes;
                         group.refused.push((reply, error));
@@ -169,12 +168,12 @@ impl Writer {
                 planned => planned,
             };
             match planned {
-                Ok(mut plan) => {
+                Ok(Plan { steps, effect, events }) => {
                     group.weight += bytes;
-                    let written = self.stage(&mut plan, at);
+                    let written = self.stage(steps, at);
                     let permit =
                         if let Change::Merge(_, _, permit) = change { permit } else { None };
-                    group.entries.push(Entry { plan, reply, permit, written });
+                    group.entries.push(Entry { effect, events, reply, permit, written });
                 }
                 Err(NoPlan::Refused(error)) => {
                     group.weight += bytes;
@@ -199,20 +198,21 @@ impl Writer {
         later
     }
 
-    /// Puts a plan's transaction into the group of the log; its operations are in what is returned.
-    fn stage(&mut self, plan: &mut Plan, at: Timestamp) -> Option<Written> {
-        if plan.ops.is_empty() {
+    /// Puts the transaction of a plan into the group of the log, if the plan has steps.
+    fn stage(&mut self, planned: Vec<PlannedStep>, at: Timestamp) -> Option<Written> {
+        if planned.is_empty() {
             return None;
         }
-        // Taken, not copied: of a whole file that would be as much again.
-        let ops = std::mem::take(&mut plan.ops);
+        // The bytes are moved: a copy of a whole file would take as much memory again.
+        let (ops, steps): (Vec<Op>, Vec<Step>) =
+            planned.into_iter().map(|PlannedStep { op, step }| (op, step)).unzip();
         let transaction = Transaction { seq: self.next_seq, at, ops };
         self.next_seq += 1;
         let mut payload = Vec::new();
         let resource_offsets = transaction.encode(&mut payload);
         let log_offset = self.log.file.stage(&payload);
-        self.log.file.attest(facts_of(&transaction, &plan.steps));
-        Some(Written { transaction, log_offset, resource_offsets })
+        self.log.file.attest(facts_of(&transaction, &steps));
+        Some(Written { transaction, steps, log_offset, resource_offsets })
     }
 
     /// Stages a group again, whose writing failed, in the same order.
@@ -222,7 +222,7 @@ impl Writer {
             let mut payload = Vec::new();
             written.resource_offsets = written.transaction.encode(&mut payload);
             written.log_offset = self.log.file.stage(&payload);
-            self.log.file.attest(facts_of(&written.transaction, &entry.plan.steps));
+            self.log.file.attest(facts_of(&written.transaction, &written.steps));
             self.next_seq = written.transaction.seq + 1;
         }
     }
@@ -289,22 +289,21 @@ impl Writer {
         let mut seq = next.saturating_sub(1);
         let mut replies = Vec::with_capacity(entries.len());
         let mut plans = Vec::with_capacity(entries.len());
-        for Entry { mut plan, reply, permit, written } in entries {
-            let steps = std::mem::take(&mut plan.steps);
-            let transaction = written.map(|written| {
+        for Entry { effect, events: mut announced, reply, permit, written } in entries {
+            let steps = written.map(|written| {
                 seq = written.transaction.seq;
-                (steps, self.stamps(written))
+                self.logged_steps(written)
             });
-            let receipt = Receipt { effect: plan.effect, durable, seq };
+            let receipt = Receipt { effect, durable, seq };
             replies.push((reply, Ok(receipt)));
-            plan.events.iter_mut().for_each(|event| event.seq = seq);
-            plans.push((plan.events, transaction, permit));
+            announced.iter_mut().for_each(|event| event.seq = seq);
+            plans.push((announced, steps, permit));
         }
         let mut hold = Hold::new(&lock);
         let mut entered = Vec::with_capacity(plans.len());
-        for (_, transaction, _) in &mut plans {
-            if let Some((steps, stamps)) = transaction.take() {
-                entered.push(self.enter(&mut hold, steps, stamps));
+        for (_, steps, _) in &mut plans {
+            if let Some(steps) = steps.take() {
+                entered.push(self.enter(&mut hold, steps));
             }
         }
         drop(hold);
@@ -328,58 +327,42 @@ impl Writer {
         replies
     }
 
-    /// Stamp and location of each step of a transaction; its bytes are not needed any more.
-    fn stamps(&self, written: Written) -> Vec<(Stamp, Option<Location>)> {
-        let Written { transaction, log_offset, resource_offsets } = written;
-        let file = FileId::log(self.log.file.number());
-        let (seq, recorded) = (transaction.seq, transaction.at.as_micros());
-        let ops = transaction.ops.into_iter().zip(resource_offsets).enumerate();
-        ops.map(|(ordinal, (op, within))| {
-            let (version, location) = match op {
-                Op::Put { version, resource } => {
-                    let offset = log_offset + within.unwrap_or(0) as u64;
-                    let location = Location {
-                        file,
-                        offset: u32::try_from(offset).unwrap_or(u32::MAX),
-                        len: u32::try_from(resource.len()).unwrap_or(u32::MAX),
-                        crc: crc32fast::hash(&resource),
-                    };
-                    self.shared.time.count_waiting(&resource);
-                    self.shared
-                        .odometer
-                        .payload
-                        .fetch_add(u64::from(location.len), Ordering::Relaxed);
-                    (version, Some(location))
-                }
-                Op::Forget { version, .. } => (version, None),
-                _ => unreachable!("a plan puts and forgets"),
-            };
-            let ordinal = u32::try_from(ordinal).unwrap_or(u32::MAX);
-            (Stamp { seq, ordinal, version, recorded }, location)
-        })
-        .collect()
+    /// The steps of a transaction, as they are in the log. The bytes of its operations are not needed any more.
+    fn logged_steps(&self, written: Written) -> Vec<LoggedStep> {
+        let Written { transaction, steps, log_offset, resource_offsets } = written;
+        for op in &transaction.ops {
+            if let Op::Put { resource, .. } = op {
+                self.shared.time.count_waiting(resource);
+                let len = resource.len() as u64;
+                self.shared.odometer.payload.fetch_add(len, Ordering::Relaxed);
+            }
+        }
+        let steps = steps.into_iter().zip(resource_offsets).enumerate();
+        steps
+            .map(|(ordinal, (step, within))| {
+                let stamp = stamp_of(&transaction, ordinal, &step);
+                let offset = log_offset + within.unwrap_or(0) as u64;
+                LoggedStep { step, stamp, offset: u32::try_from(offset).unwrap_or(u32::MAX) }
+            })
+            .collect()
     }
 
     /// Brings one transaction into the catalog: step by step where no reader sees it, then all of it at once. What it
     /// gives is not needed any more, and is large: it is to be dropped when the catalog is not held.
-    fn enter(
-        &mut self,
-        hold: &mut Hold<'_>,
-        steps: Vec<Step>,
-        stamps: Vec<(Stamp, Option<Location>)>,
-    ) -> Vec<Staged> {
+    fn enter(&mut self, hold: &mut Hold<'_>, steps: Vec<LoggedStep>) -> Vec<Staged> {
         let dated = self.shared.time.moment().now.as_micros();
+        let file = FileId::log(self.log.file.number());
         let mut staged = Vec::with_capacity(steps.len());
-        for (step, (stamp, location)) in steps.into_iter().zip(stamps) {
+        for LoggedStep { step, stamp, offset } in steps {
             let catalog = hold.catalog();
-            staged.push(match (step, location) {
-                (Step::Put { facts, terms, superseded }, Some(location)) => {
+            staged.push(match step {
+                Step::Put { facts, terms, superseded, len, crc, .. } => {
+                    let location = Location { file, offset, len, crc };
                     catalog.stage(facts, &terms, superseded.as_ref(), stamp, location)
                 }
-                (Step::Forget { key, by, terms }, None) => {
+                Step::Forget { key, by, terms, .. } => {
                     catalog.stage_forget(key, terms.as_ref(), stamp, by)
                 }
-                _ => unreachable!("a plan has one step for each op"),
             });
         }
         let catalog = hold.catalog();

@@ -1,13 +1,12 @@
 //! Accesses and co-activations: how they come into the catalog, and how a journal keeps them.
 
 use omir_core::reference::ResourceType;
-use omird_store::Touch;
+use omird_store::{RefKey, Touch};
 
 use super::Catalog;
 use crate::index::doc::DocId;
 use crate::index::facts::DecayState;
 use crate::index::fading::Bond;
-use crate::index::key::RefKey;
 
 /// Most entities of one memory whose relationships are strengthened by it.
 const MAX_ACTIVE: usize = 8;

@@ -2,12 +2,11 @@
 
 use std::collections::{HashMap, HashSet};
 
-use omird_store::{Fact, FactKind, LearnedFacts};
+use omird_store::{Fact, FactKind, KeyPrefix, LearnedFacts, RefKey};
 
 use super::Catalog;
 use super::losses::Lost;
 use crate::index::doc::{DocId, Stamp};
-use crate::index::key::{KeyPrefix, RefKey};
 
 impl Catalog {
     /// Takes in the facts of second copies, in any order. A name of which something newer is held stays as it is.

@@ -1,9 +1,10 @@
 //! Loading: filling the catalog from the blocks of segments when a store is opened.
 
+use omird_store::RefKey;
+
 use super::{Catalog, Places};
 use crate::index::block::{Block, EndCause, Tombstone};
 use crate::index::doc::{Doc, DocId, FileId, Location, Stamp};
-use crate::index::key::RefKey;
 
 impl Catalog {
     /// An empty index for all that a store holds: places can be searched only after

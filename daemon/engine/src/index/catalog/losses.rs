@@ -5,8 +5,9 @@
 //!
 //! Invariant 10 of ARCHITECTURE.md.
 
+use omird_store::{KeyPrefix, RefKey};
+
 use crate::index::doc::Stamp;
-use crate::index::key::{KeyPrefix, RefKey};
 
 /// The newest version or tombstone of a name, if nothing as new can be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

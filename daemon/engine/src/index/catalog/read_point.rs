@@ -5,9 +5,10 @@
 
 use std::collections::HashMap;
 
+use omird_store::RefKey;
+
 use super::Catalog;
 use crate::index::doc::DocId;
-use crate::index::key::RefKey;
 
 /// The moment that a reader asks about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

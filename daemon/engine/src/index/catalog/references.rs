@@ -1,8 +1,9 @@
 //! References between resources: who mentions an entity, depends on it, or is a part of a record.
 
+use omird_store::RefKey;
+
 use crate::index::doc::DocId;
 use crate::index::facts::Facts;
-use crate::index::key::RefKey;
 
 type ByTarget = hashbrown::HashMap<RefKey, Vec<DocId>>;
 

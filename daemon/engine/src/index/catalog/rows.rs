@@ -4,8 +4,7 @@
 
 use crate::index::block::Row;
 use crate::index::doc::{Doc, DocId, FileId, Location};
-use crate::index::key::RefKey;
-use omird_store::{CompactionEntry, Fate};
+use omird_store::{CompactionEntry, Fate, RefKey};
 
 /// The newest version of a reference, live or forgotten.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,11 +9,12 @@
 //! Only the writer stages, and it enters all that it staged before it does anything else: nothing is sealed, compacted
 //! or redated in between.
 
+use omird_store::RefKey;
+
 use super::Catalog;
 use crate::index::block::DeletionOrigin;
 use crate::index::doc::{DocId, Location, Stamp};
 use crate::index::facts::Facts;
-use crate::index::key::RefKey;
 use crate::index::text::{DocTerms, TermIds};
 
 /// One step of a transaction, ready to enter.

@@ -6,14 +6,14 @@ use std::error::Error;
 use omir_core::model::Resource;
 use omir_core::reference::{Ref, ResourceType};
 use omird_store::{
-    CompactionEntry, Fact, Files, Handle, Index, IndexExtractor, LearnedFacts, Touch,
+    CompactionEntry, Fact, Files, Handle, Index, IndexExtractor, KeyPrefix, LearnedFacts, RefKey,
+    Touch,
 };
 
 use super::Catalog;
 use crate::index::block::{Block, DeletionOrigin, Kind, Row};
 use crate::index::doc::{DocId, FileId, Location, Stamp};
 use crate::index::facts::{Facts, Position, Times, terms_of};
-use crate::index::key::{KeyPrefix, RefKey};
 use crate::index::text::{DocTerms, TextBlock, TextBlockBuilder, TextIndex};
 
 impl Catalog {

@@ -1,8 +1,9 @@
 //! Tombstones: what was forgotten, and names that were given to something new since.
 
+use omird_store::RefKey;
+
 use super::rows::Rows;
 use crate::index::block::DeletionOrigin;
-use crate::index::key::RefKey;
 
 /// A deletion whose tombstone is still held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -100,13 +101,12 @@ impl Tombstones {
 mod tests {
     use omir_core::instant::{Instant, Timestamp};
     use omir_core::model::{MemoryRecord, Resource};
+    use omird_store::{Index as _, RefKey};
 
     use crate::index::block::DeletionOrigin;
     use crate::index::catalog::Catalog;
     use crate::index::doc::{FileId, Location, Stamp};
     use crate::index::facts::{Facts, terms_of};
-    use crate::index::key::RefKey;
-    use omird_store::Index as _;
 
     fn key(id: &str) -> RefKey {
         RefKey::of_text(&format!("MemoryRecord/{id}"))

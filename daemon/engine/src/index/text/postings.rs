@@ -102,7 +102,7 @@ impl Iterator for Reader<'_> {
                 return Some((self.doc, more.wrapping_add(1)));
             }
         }
-        // What is cut off stays unread, so that `is_done` tells.
+        // The rest of a list that is cut off stays unread, so that `is_done` tells.
         let mut bytes = self.bytes;
         let head = read_varint(&mut bytes)?;
         let count = if head & 1 == 0 { 1 } else { read_varint(&mut bytes)? };

@@ -201,7 +201,7 @@ impl VectorSpace {
         for block in &self.blocks {
             let values = block.values.chunks_exact(dims);
             for ((doc, scale), values) in block.docs.iter().zip(&block.scales).zip(values) {
-                // What narrows is asked first where it is few; a comparison of numbers is cheaper than a filter.
+                // A short list that narrows is searched first; a comparison of numbers is cheaper than a filter.
                 if within.binary_search(doc).is_err() {
                     continue;
                 }

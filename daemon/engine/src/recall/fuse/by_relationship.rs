@@ -2,9 +2,10 @@
 //!
 //! The engine finds the related entities (`read/spread.rs`). Here each brings its own version and those that mention it.
 
+use omird_store::RefKey;
+
 use crate::index::catalog::{Catalog, ReadPoint, VersionReader};
 use crate::index::doc::DocId;
-use crate::index::key::RefKey;
 use crate::recall::query::Query;
 
 /// The versions that mention a related entity, or are one, ascending, with the largest relevance that leads there.

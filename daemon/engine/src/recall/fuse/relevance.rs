@@ -1,6 +1,6 @@
 //! Relevance of a candidate: its parts, and the most that they can come to.
 //!
-//! The most is known without a look at the version, so what cannot reach the page is passed over (`recall/search.rs`). What
+//! The most is known without a look at the version, so what cannot reach the page is passed over (`recall/collect.rs`). What
 //! neighbours bring is the only part that needs more than the candidate: their sum bounds it, and whether they are of the same
 //! source and hour is asked for those that are scored.
 

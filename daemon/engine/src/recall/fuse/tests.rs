@@ -126,7 +126,7 @@ fn words_that_are_met_by_chance_say_less() {
     let (three, hit) = of("crate ramp pallet sofa stairs lamp");
     assert!((three - 0.5 / 1.6 * 0.6).abs() < 1e-6, "in full: {three}");
     assert!(one < 0.8 * three, "{one} {three}");
-    // What words say is their agreement times the share that is there.
+    // The text part is the agreement times the share of the words that are there.
     let share = hit.scores[ScorePart::Text] / hit.text;
     assert!(
         (0.4..0.5).contains(&share),

@@ -193,7 +193,7 @@ mod tests {
         assert_eq!((discipline.dating(), discipline.state()), (DAWN + YEAR + SECOND, Unknown));
         let step = discipline.observe(reading(DAWN, SECOND, Synchronised)).unwrap();
         assert_eq!((step.after, discipline.dating()), (DAWN, DAWN));
-        // What it follows is lost: it is as right as it was.
+        // The clock loses the source that it follows: it is as right as it was.
         discipline.observe(reading(DAWN + SECOND, 2 * SECOND, Coarse));
         assert_eq!((discipline.dating(), discipline.state()), (DAWN + SECOND, Coarse));
     }

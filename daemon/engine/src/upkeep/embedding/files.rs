@@ -55,7 +55,7 @@ impl Embedding {
         numbers.sort_unstable();
         self.next_file = numbers.last().map_or(1, |last| last + 1);
         for name in names.iter().filter(|name| number_of(name).is_none()) {
-            // What a cut left of a file that was being written.
+            // A cut left it of a file that was being written.
             self.remove(&format!("{DIR}/{name}"));
         }
         if numbers.is_empty() {
@@ -104,7 +104,7 @@ impl Embedding {
                 tracing::warn!(file = path(number), message);
                 self.shared.vectors.damaged.fetch_add(1, Ordering::Relaxed);
             }
-            // What was forgotten and dropped right before a stop or a cut is in it still.
+            // Vectors of memories that were forgotten and dropped right before a stop or a cut are still in it.
             let kept = without(&contents, |id| !versions.contains_key(&id));
             let kept = kept.as_deref().unwrap_or(&bytes[..contents.whole]);
             if kept.len() < bytes.len() && self.replace(number, kept).is_err() {
@@ -129,7 +129,7 @@ impl Embedding {
             self.files.push(files);
             self.shared.vectors.spaces_mut().push(space);
         }
-        // What was read is not made again.
+        // Vectors that were read are not made again.
         self.look_again();
         self.count_bytes();
     }

@@ -19,7 +19,7 @@ use crate::recall::query::{Query, QueryVector};
 use crate::recall::search::search;
 use crate::recall::tally::Asks;
 use crate::settings::{FlashSettings, Settings};
-use crate::testing::parts;
+use crate::testing::{ByHand, parts};
 use crate::write::command::Change;
 use crate::{Code, CompactionScope, Engine, Parts};
 

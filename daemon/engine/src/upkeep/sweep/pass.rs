@@ -109,7 +109,7 @@ impl<'a> Pass<'a> {
         if let Some(fading) = fading {
             let ended = self.stages(&fading);
             match ended {
-                // What was left out is looked at from the same time on.
+                // After a pass that left something out, the next one looks from the same time on.
                 Ok(()) if !self.dry_run && self.may_write => {
                     self.engine.inner.shared.sweep.swept.fetch_max(self.now, Ordering::Relaxed);
                 }

@@ -1,10 +1,11 @@
 //! Planning the new versions of memories that came in while the time was unknown.
 
-use omird_store::UntrustedInterval;
+use omird_store::{RefKey, UntrustedInterval};
 
-use super::{NoPlan, Plan, Planner, inherit_access, undate};
+use super::version::stamp_at_least;
+use super::{NoPlan, Plan, Planner, inherit_access};
 use crate::index::facts::{Facts, terms_of};
-use crate::index::key::RefKey;
+use crate::time::stamp::undate;
 use crate::time::uncertainty::corrected;
 use crate::write::command::{Cause, Effect, Stored};
 use omir_core::event::EventKind;
@@ -23,7 +24,7 @@ impl Planner<'_> {
         let mut plan = Plan::to(Effect::Remembered(Vec::new()));
         let mut stored = Vec::new();
         for key in keys {
-            // What cannot be read cannot be redated; reading it says so.
+            // An unreadable memory cannot be redated; whoever reads it is told.
             let Ok((Some(head), Some((before, state)))) = self.stored(key) else { continue };
             let (recorded, is_touched) = {
                 let catalog = self.catalog();
@@ -34,7 +35,7 @@ impl Planner<'_> {
             if is_touched {
                 inherit_access(&mut resource, state.access, false);
             }
-            let version = super::stamp_at_least(&mut resource, head.version.saturating_add(1));
+            let version = stamp_at_least(&mut resource, head.version.saturating_add(1));
             undate(&mut resource, &before);
             let target = resource.reference();
             let facts = Facts::of(&resource);

@@ -2,20 +2,20 @@
 
 use std::collections::HashSet;
 
+use omir_core::event::EventKind;
 use omir_core::instant::Timestamp;
 use omir_core::model::Resource;
+use omird_store::RefKey;
 
-use super::{
-    NoPlan, Old, Plan, Planner, Prepared, bare, check_version, inherit, inherit_access, names,
-    set_tier, shown, stamp_at_least,
-};
+use super::inherit::{bare, inherit, inherit_access, set_tier, shown};
+use super::version::{check_version, stamp_at_least};
+use super::{NoPlan, Old, Plan, Planner, names};
 use crate::index::catalog::Head;
 use crate::index::doc::DocId;
 use crate::index::facts::{Facts, terms_of};
-use crate::index::key::RefKey;
 use crate::ingest::import_rule::{self, Claim, Merged, Precedence, StoredState, stated_version};
+use crate::ingest::request::Prepared;
 use crate::write::command::{Effect, Stored};
-use omir_core::event::EventKind;
 
 /// Difference between a resource of a file and the stored one where the only difference are references
 /// that the store let go of, because what they name was forgotten.
@@ -43,7 +43,7 @@ impl Planner<'_> {
         let mut within = names(&prepared);
         let restores = precedence != Precedence::Remembered;
         if !restores {
-            // What stays forgotten is nothing that another one can refer to.
+            // A name that stays forgotten cannot be referred to.
             let catalog = self.catalog();
             within.retain(|key| catalog.head(key).is_none() || self.will_live(&catalog, key));
         }
@@ -152,7 +152,7 @@ impl Planner<'_> {
             let catalog = self.catalog();
             let doc = catalog.doc(head.doc);
             let has_date = import_rule::last_updated(stored).is_some();
-            // What was forgotten and is back was stated again, with whatever date it bears.
+            // A memory that was forgotten and is back was stated again, with whatever date it bears.
             let is_update = doc.older != DocId::MAX && !catalog.doc(doc.older).forgotten;
             let before = (has_date && is_update).then(|| catalog.handle(doc.older));
             (Timestamp::from_micros(doc.recorded), before)

@@ -50,7 +50,7 @@ pub(super) fn inherit(new: &mut Resource, old: &Resource, state: &State, stamped
                 inherit_access(new, state.access, false);
             }
         }
-        // Where time moved it by a date that was wrong, time may move it again.
+        // A tier that time gave it by a wrong date is not kept: time may move it again.
         if !states_tier && (was_accessed || is_of_one_date) {
             set_tier(new, state.moved);
         }

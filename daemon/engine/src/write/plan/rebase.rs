@@ -2,25 +2,27 @@
 
 use std::collections::{BTreeSet, HashSet};
 
+use omir_core::event::EventKind;
 use omir_core::model::Resource;
 use omir_core::reference::Ref;
+use omird_store::RefKey;
 
-use super::{NoPlan, Old, Plan, Planner, inherit_access, stamp_at_least, undate};
+use super::version::stamp_at_least;
+use super::{NoPlan, Old, Plan, Planner, inherit_access};
 use crate::error::{Code, Error};
 use crate::index::catalog::Head;
 use crate::index::facts::{Facts, terms_of};
-use crate::index::key::RefKey;
 use crate::index::spatial::FrameId;
+use crate::time::stamp::undate;
 use crate::write::command::{Cause, Effect, Stored};
 use crate::write::rebase::{
     CAUSE, MAX_STEPS, Moved, Request, Step, moved, moved_back, moved_since, record_of, released,
     step_of, undone,
 };
-use omir_core::event::EventKind;
 
 impl Planner<'_> {
     pub(super) fn rebase(&mut self, request: &Request) -> Result<Plan, NoPlan> {
-        // What is tied to a keyframe may be on its way to the disk.
+        // A memory that is tied to a keyframe may be on its way to the disk.
         if !self.pending.is_empty() {
             return Err(NoPlan::Later);
         }
@@ -68,7 +70,7 @@ impl Planner<'_> {
         }
         let record = self.tell(&mut plan, request, moved)?;
         plan.effect = Effect::Rebased { record: Some(record), moved, unreadable, untied };
-        let keys = plan.steps.iter().filter_map(|step| match step {
+        let keys = plan.steps.iter().filter_map(|planned| match &planned.step {
             super::Step::Put { facts, .. } => Some((facts.key, true)),
             super::Step::Forget { .. } => None,
         });
@@ -180,7 +182,7 @@ impl Planner<'_> {
     /// Lets the record of a step go that some memory can no longer be taken back by: it fades from now
     /// on as others do, or a map that moves every day would fill the store with what cannot be forgotten.
     fn release(&self, plan: &mut Plan, step: &Ref) -> Result<(), Error> {
-        // What cannot be read stays as it is.
+        // An unreadable record stays as it is.
         let Ok((Some(head), Some(old))) = self.stored(&RefKey::of(step)) else { return Ok(()) };
         let Some(record) = released(&old.0) else { return Ok(()) };
         self.revised(plan, record, head, &old).map(|_| ())

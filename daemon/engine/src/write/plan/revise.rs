@@ -1,19 +1,19 @@
 //! Revising one record in place: anchoring it, or saying how believable it turned out.
 
 use omir_core::confidence::{Beta, FeedbackOutcome, Weight};
+use omir_core::event::EventKind;
 use omir_core::instant::Instant;
 use omir_core::model::{Confidence, Resource};
 use omir_core::number::Number;
 use omir_core::reference::{Ref, ResourceType};
+use omird_store::RefKey;
 
 use super::{NoPlan, Plan, Planner, State, inherit_access, set_tier};
 use crate::error::{Code, Error};
 use crate::index::catalog::Head;
 use crate::index::facts::{Facts, terms_of};
-use crate::index::key::RefKey;
 use crate::time::stamp::undate;
 use crate::write::command::{Effect, Stored};
-use omir_core::event::EventKind;
 
 /// A change of a record.
 #[derive(Clone, Copy)]

@@ -3,7 +3,7 @@
 
 use omir_core::model::Resource;
 use omir_core::reference::{Ref, ResourceType};
-use omird_store::RecordedOrigin;
+use omird_store::{RecordedOrigin, RefKey};
 
 use super::version::stamp;
 use super::{NoPlan, Plan, Planner, inherit_access, set_tier};
@@ -11,7 +11,7 @@ use crate::index::catalog::Catalog;
 use crate::index::doc::DocId;
 use crate::index::facts::{Facts, terms_of};
 use crate::index::fading::Fading;
-use crate::index::key::RefKey;
+use crate::time::stamp::undate;
 use crate::write::command::{Act, Cause, Chosen, Effect};
 use crate::write::consolidate::{Observation, consolidate, event_time};
 use omir_core::event::EventKind;
@@ -77,7 +77,7 @@ impl Planner<'_> {
             return false;
         }
         let key = RefKey::of(&chosen.target);
-        // What cannot be read any more can still be forgotten; its words stay in the counts.
+        // An unreadable version can still be forgotten; its words stay in the counts.
         let old = self.stored(&key).ok().and_then(|(_, old)| old);
         let terms = old.map(|(resource, _)| terms_of(&resource));
         plan.write_tombstone(chosen.target.clone(), chosen.version, terms, who, Some(cause));
@@ -116,7 +116,7 @@ impl Planner<'_> {
         let mut resource = Resource::from(record);
         let version = into.version.saturating_add(1);
         stamp(&mut resource, version);
-        super::undate(&mut resource, &before);
+        undate(&mut resource, &before);
         let (facts, terms) = (Facts::of(&resource), terms_of(&resource));
         let superseded = Some(terms_of(&before));
         let kind = EventKind::Updated;
@@ -124,7 +124,7 @@ impl Planner<'_> {
         if self.push(plan, resource, facts, terms, superseded, version, kind).is_err() {
             return false;
         }
-        let merging = RecordedOrigin::Merging(plan.ops.len().saturating_sub(1));
+        let merging = RecordedOrigin::Merging(plan.steps.len().saturating_sub(1));
         let count = absorbed.len();
         if let Some(event) = plan.events.last_mut() {
             let reason = format!("{count} more observations of the same became part of it");

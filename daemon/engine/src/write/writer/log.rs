@@ -16,7 +16,7 @@ use crate::settings::{Durability, Settings};
 use crate::shared::Shared;
 use crate::write::command::Change;
 use crate::write::orders::{self, Closed, SealOrder};
-use crate::write::plan::Plan;
+use crate::write::plan::{Plan, PlannedStep};
 
 /// A log beyond this is not written on: positions in it have 32 bits. It is sealed long before,
 /// unless no new log could be begun all that time.
@@ -127,11 +127,11 @@ impl Writer {
     /// The refusal of a plan that brings something new: there must be room beside the reserve, and what is
     /// longer than a log otherwise gets needs room to be sealed, too.
     pub(super) fn space_refusal(&self, plan: &Plan) -> Option<Error> {
-        let len = |op: &Op| match op {
+        let len = |planned: &PlannedStep| match &planned.op {
             Op::Put { resource, .. } => resource.len() as u64 + OP,
             _ => OP,
         };
-        let bytes = plan.ops.iter().map(len).sum::<u64>();
+        let bytes = plan.steps.iter().map(len).sum::<u64>();
         let log = self.settings.segment_bytes;
         let beyond = segment_room(self.log.file.len().saturating_add(bytes))
             .saturating_sub(segment_room(reserve::segment(log)));
@@ -252,7 +252,7 @@ impl Writer {
         match Log::create(&*self.disk, self.log.file.number() + 1, self.next_seq) {
             Ok(log) => {
                 let mut old = std::mem::replace(&mut self.log.file, log);
-                // What a failed sync left in doubt is not in it any more: its end is what is synced.
+                // The log ends where it was last synced, without what a failed sync left in doubt.
                 old.close(self.next_seq.saturating_sub(1));
                 let at = self.shared.time.order();
                 let unsealed = Unsealed {

@@ -2,6 +2,7 @@ use omir_core::instant::{Instant, Timestamp};
 use omir_core::model::{Decay, MemoryRecord, Resource};
 use omir_core::number::Number;
 use omir_core::tier::TierPolicy;
+use omird_store::RefKey;
 use proptest::prelude::*;
 
 use super::*;
@@ -10,7 +11,6 @@ use crate::index::catalog::Catalog;
 use crate::index::doc::{Doc, FileId, Location, Stamp};
 use crate::index::facts::{DecayState, Facts, terms_of};
 use crate::index::fading::{Fading, ROUNDING};
-use crate::index::key::RefKey;
 
 const MINUTE: i64 = 60_000_000;
 /// 2026-06-01T00:00:00Z.

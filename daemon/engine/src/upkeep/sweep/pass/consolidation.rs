@@ -5,11 +5,11 @@ use std::collections::{BTreeSet, HashSet};
 use std::time::{Duration, Instant};
 
 use omir_core::model::{MemoryRecord, Resource};
+use omird_store::RefKey;
 
 use super::{Pass, PassEnd, ROWS};
 use crate::index::doc::{Doc, DocId};
 use crate::index::fading::Fading;
-use crate::index::key::RefKey;
 use crate::time::uncertainty;
 use crate::upkeep::sweep::similarity::Sighting;
 use crate::write::command::{Act, Cause, Chosen};
@@ -115,16 +115,16 @@ impl Pass<'_> {
             catalog.has_children(&RefKey::of(&other.chosen.target))
         };
         group.retain(|other| !has_children(other));
-        // What has taken in as much as one record can stays as it is, or nothing more would become one.
+        // A record that has taken in as much as one can stays as it is, or nothing more would become one.
         while let Some(at) = too_much(&newest, &group) {
             group.swap_remove(at);
         }
         if group.is_empty() || group.len() < least {
             return None;
         }
-        // What stands for most already keeps its name: others may know it by that, and it may be
-        // sealed, where a version that was superseded costs less than one that was forgotten. What is
-        // forgotten is new then, and most of that is dropped before it ever is in a segment.
+        // The record that stands for most already keeps its name. Others may know it by that, and it may be
+        // sealed, where a superseded version costs less than a forgotten one. The forgotten ones are
+        // new then, and most of them are dropped before they ever are in a segment.
         let most = |(_, one): &(usize, &Observed)| (one.count, Reverse(one.order()));
         let survivor = match has_children(&newest) {
             true => newest,

@@ -2,10 +2,11 @@
 
 use std::sync::atomic::Ordering;
 
+use omird_store::RefKey;
+
 use super::{BATCH, Pass, PassEnd, Slice};
 use crate::index::doc::DocId;
 use crate::index::fading::Fading;
-use crate::index::key::RefKey;
 use crate::write::command::{Act, Cause};
 use crate::write::plan;
 
@@ -35,7 +36,7 @@ impl Pass<'_> {
         }
         let (mut rows, dead) = self.evictable(fading)?;
         shared.sweep.can_free.store(dead > 0 || !rows.is_empty(), Ordering::Relaxed);
-        // What compaction may drop already is freed by it, without losing anything.
+        // Compaction frees what it may drop already, without losing anything.
         let mut wanted = wanted.saturating_sub(dead);
         rows.sort_by(|a, b| {
             let order = a.is_young.cmp(&b.is_young).then(a.need.total_cmp(&b.need));

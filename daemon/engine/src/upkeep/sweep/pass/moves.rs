@@ -90,7 +90,7 @@ impl Pass<'_> {
     }
 
     fn announce(&mut self, each: &Move) -> Option<Act> {
-        // What cannot be read is noticed by those who need it.
+        // An unreadable record is noticed by those who need it.
         let resource = self.engine.emit(&each.outgoing).ok()?;
         let target = Ref { kind: ResourceType::MemoryRecord, id: id_of(&resource)?.parse().ok()? };
         let reason = match each.reason {
