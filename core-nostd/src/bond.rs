@@ -14,7 +14,7 @@
 //! Biology* 15, 1982) and every other usable form of it has. The second factor is the curve by which
 //! memories fade ([`crate::forgetting`]). Fading does not take back what was learned: one use brings
 //! an old bond back to what it was (the savings of relearning; Ebbinghaus, 1885). So its state is
-//! two numbers, a count and an instant, and does not depend on when somebody looked.
+//! two numbers, a count and an instant, and does not depend on when it is read.
 
 use crate::forgetting::{HalfLife, retrievability};
 

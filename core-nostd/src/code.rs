@@ -24,7 +24,7 @@ pub enum Code {
     Busy,
     /// The caller asks more often than it may; try again when the refusal says.
     RateLimited,
-    /// Nobody knows who asks: a token is missing, unknown or no longer valid.
+    /// The caller is unknown: its token is missing, unknown or no longer valid.
     Unauthenticated,
     /// The caller, or the daemon's configuration, may not do that.
     Unauthorized,

@@ -174,7 +174,7 @@ mod tests {
             assert_eq!(Consolidated::of(&record), known);
             assert_eq!(record.extension.as_ref().map(Vec::len), Some(1), "said once");
         }
-        // What the record says of itself is one of them.
+        // The record's own event time is one of them.
         record.event_time = Some(at("2026-06-03T00:00:00Z"));
         assert_eq!(Consolidated::of(&record).last, at("2026-06-03T00:00:00Z"));
         record.event_time = Some(at("2026-04-01T00:00:00Z"));

@@ -5,8 +5,8 @@
 //! built. [`Record::write`] gives byte for byte what `cbor::to_vec` gives for that record, so what a
 //! microcontroller hands over needs no translation. A [`Journal`] keeps records in flash.
 //!
-//! A machine without a clock dates by its own uptime ([`Moment::SinceBoot`]); whoever learns the time
-//! later says so with a [`Dating`].
+//! A machine without a clock dates by its own uptime ([`Moment::SinceBoot`]); it learns the time later, and says so
+//! with a [`Dating`].
 //!
 //! With the feature `link` too, [`HandOver`](handover) gives the records to a daemon over a serial line.
 //!

@@ -3,8 +3,8 @@
 //! Field for field the schemas of the specification, draft fields included; names in the documents are
 //! those of the structs in camelCase. Numbers and instants keep the form they came in, so a document
 //! read and written again says what it said. Reading goes through the validator
-//! ([`Resource::from_value`], [`Bundle::from_value`]), so whoever holds one of these holds something
-//! valid, and whoever cannot learns every reason.
+//! ([`Resource::from_value`], [`Bundle::from_value`]), so a value of these types is always valid, and a failed read
+//! returns every reason.
 
 mod bundle;
 mod entity;

@@ -11,8 +11,8 @@
 //!
 //! - `R`, the retrievability, is recency; its half-life has grown with each access that came after a
 //!   pause, so it is frequency and spacing as well ([`crate::forgetting`]).
-//! - `s`, the strength of [`TierInputs::strength`], is how often and how important: a memory that
-//!   nobody called important and nobody ever asked for has none, and goes first.
+//! - `s`, the strength of [`TierInputs::strength`], is how often and how important: a memory that was never called
+//!   important and never asked for has none, and goes first.
 //! - `c` is how far it is believed. A memory that is probably wrong is half as much worth as one
 //!   that is surely right; it is not worthless, for it says what was thought.
 //!

@@ -118,7 +118,7 @@ impl Aabb {
     /// An infinite coordinate leaves that side open. A NaN coordinate makes a box that contains
     /// nothing.
     pub fn new(a: Point3<f64>, b: Point3<f64>) -> Aabb {
-        // Not f64::min: that would drop a NaN and answer with a box nobody asked for.
+        // Not f64::min: that would drop a NaN and answer with a box that no caller asked for.
         let sort = |a: f64, b: f64| if b < a { (b, a) } else { (a, b) };
         let (x, y, z) = (sort(a.x, b.x), sort(a.y, b.y), sort(a.z, b.z));
         Aabb { min: Point3::new(x.0, y.0, z.0), max: Point3::new(x.1, y.1, z.1) }

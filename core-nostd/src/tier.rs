@@ -3,8 +3,8 @@
 //! OMIR R1 records a record's tier and leaves the policy to us; it asks that promotion follow age ×
 //! importance × access and that an untouched, unimportant memory drift outward (Memory Semantics
 //! §3). The rule here is a pure function, [`next`]: one step. [`current`] repeats it until nothing moves,
-//! and so tells where a record that was stored a while ago is by now. A store that asks it whenever
-//! somebody looks need not write a record again only because time has passed.
+//! and so tells where a record that was stored a while ago is by now. A store that asks it at each read need not write
+//! a record again only because time has passed.
 //!
 //! ```text
 //!            age               age and strength           faded, not anchored

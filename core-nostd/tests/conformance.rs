@@ -281,12 +281,12 @@ fn satisfy_reference_integrity() -> Rule {
     rule.core(joined(&[A, M, R]), joined(&[A, M, &end]), &["E201 /entry/2/from/ref"]);
     // Of the wrong type and not there.
     rule.core(joined(&[&refers(M, "Entity/a"), A]), bundle(&refers(M, "Episode/e")), &dangles);
-    // What is no reference at all is a matter of the schema only.
+    // A string that is no reference is a matter of the schema only.
     for bad in ["Entity", "Entity/", "entity/a", "Thing/a", "Entity/a b", "/a"] {
         let bad = joined(&[&refers(M, bad), A]);
         rule.core(joined(&[&refers(M, "Entity/a"), A]), bad, &["E120 /entry/0/entityRefs/0/ref"]);
     }
-    // What an extension holds is its own business, and competitors may be elsewhere.
+    // References within extensions are not checked, and competitors may be elsewhere.
     let held = bundle(&with(M, r#""extension":[{"url":"a:b","valueJson":{"ref":"Entity/a"}}]"#));
     rule.core(held, bundle(&refers(M, "Entity/a")), &dangles);
     let competes =
@@ -432,7 +432,7 @@ fn sum_a_fan_to_one() -> Rule {
     let sum = ["E250 /entry/1/normalizedStrength"];
     rule.core(both("0.4", "0.6", [fan, fan]), both("0.4", "0.7", [fan, fan]), &sum);
     rule.core(both("1", "0", [softmax, softmax]), both("1", "0.1", [softmax, softmax]), &sum);
-    // What rounding adds is borne; edges of two regimes do not belong together.
+    // Rounding errors are tolerated; edges of two regimes do not belong together.
     rule.core(both("0.4", "0.6000009", [fan, fan]), both("0.4", "0.60001", [fan, fan]), &sum);
     rule.core(both("0.9", "0.9", [fan, softmax]), both("0.9", "0.9", [fan, fan]), &sum);
     let none = r#""scheme":"none""#;
@@ -489,7 +489,7 @@ fn keep_claimed_profiles() -> Rule {
     ] {
         let [good, bad] = [good, bad].map(|more| claims(document, ROBOTICS, more));
         rule.row(Ask::Claimed, good, &bad, &[fault]);
-        // Who does not claim a profile, or is not asked for one, is not held to it.
+        // A record that does not claim a profile, or is not asked for one, is not held to it.
         let (said, refused) = judged(&bad, Ask::Core);
         assert!(said.is_empty() && !refused, "{said:?}");
     }

@@ -206,7 +206,7 @@ proptest! {
         let mut bytes = heapless::Vec::<u8, 2048>::new();
         record.write_kept(&mut bytes).unwrap();
         prop_assert_eq!(Small::read(&bytes), Ok(record.clone()));
-        // What is handed over comes back dated.
+        // A record that is handed over comes back dated.
         let dated = Small::read(&written(&record)).unwrap();
         prop_assert_eq!(written(&dated), written(&record));
         prop_assert_eq!(Some(dated.created_at), record.created_at.at(&CLOCK).map(Moment::At));

@@ -345,7 +345,7 @@ proptest! {
             }
         }
         decode_all(&bytes);
-        // What reads the same was the same, and what does not says so in its bytes.
+        // Two values are identical if and only if they are written alike.
         let original = from_json(EVERYTHING);
         let limits = Limits::default();
         let read = if as_cbor {

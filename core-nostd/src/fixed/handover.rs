@@ -62,7 +62,7 @@
 //!                     self.link.close(Reason::Done);
 //!                     self.rests_until = now + REST;
 //!                 }
-//!                 // The daemon wants none now: whoever calls at once is sent away as fast as the line carries it.
+//!                 // The daemon wants none now: a node that calls at once is sent away as fast as the line carries it.
 //!                 Progress::Ended(_) => self.rests_until = now + REST,
 //!             }
 //!         }
@@ -380,7 +380,7 @@ impl<'a, const BYTES: usize> HandOver<'a, BYTES> {
                 let Some(time) = answer.time else { return Ok(false) };
                 // Until the time is known, or if the flash fails meanwhile.
                 self.state = State::Begin;
-                // Who does not say whether it can be trusted may be right.
+                // A daemon that does not rate its clock may have the right time.
                 let trust = answer.clock.unwrap_or(Trust::Coarse);
                 if !self.learn(outbox, time, trust, uptime)? {
                     return Ok(true);

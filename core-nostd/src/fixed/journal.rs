@@ -175,7 +175,7 @@ impl<F: NorFlash, const ID: usize, const TEXT: usize, const REFS: usize, const B
     /// Forgets the oldest record that was handed over according to `mark`, and returns its number. That makes room
     /// where everything is anchored, and nothing is lost by it. `HandOver::make_room` knows the mark, even if the ring
     /// is so full that [`Journal::handed_over`] does not. A refused record goes only if nothing else up to the mark is
-    /// left: nobody else has it, but it was offered, and it would fill the ring for good.
+    /// left: no daemon has it, but it was offered, and it would fill the ring for good.
     pub fn forget_oldest(&mut self, mark: &Mark) -> Result<Option<Number>, JournalError<F::Error>> {
         Ok(self.ring.forget_oldest(mark)?)
     }

@@ -85,7 +85,7 @@ impl fmt::Display for ReadError {
 impl core::error::Error for ReadError {}
 
 impl<const ID: usize, const TEXT: usize, const REFS: usize> Record<ID, TEXT, REFS> {
-    /// Reads what [`Record::write`] and [`Record::write_kept`] wrote, or somebody else.
+    /// Reads the bytes of [`Record::write`], [`Record::write_kept`] or another encoder.
     pub fn read(bytes: &[u8]) -> Result<Self, ReadError> {
         Self::read_with(bytes, Unknown::Refuse).map(|(record, _)| record)
     }
@@ -254,7 +254,7 @@ impl<'a> Reader<'a> {
             let start = self.at;
             match self.extension()? {
                 Some(found) if pose.is_none() => pose = Some(found),
-                // What is skipped is counted by `extension`, but for a further pose.
+                // `extension` counts all that it skips; only a further pose is counted here.
                 Some(_) => self.leave_out(start)?,
                 None => {}
             }

@@ -169,8 +169,8 @@ impl<const ID: usize, const TEXT: usize, const REFS: usize> Record<ID, TEXT, REF
         Some(self.decay.unwrap_or_default().state().retrievability(hours))
     }
 
-    /// The forgetting state after an access at `now`: [`forgetting::Decay::accessed`]. Where nobody can
-    /// tell how long ago the last one was, the access counts and the half-life stays.
+    /// The forgetting state after an access at `now`: [`forgetting::Decay::accessed`]. If it is unknown how long ago
+    /// the last one was, the access counts and the half-life stays.
     pub fn accessed(&self, now: Moment, dating: &impl Dating) -> Decay {
         let before = self.decay.unwrap_or_default();
         let after = before.state().accessed(self.elapsed_hours(now, dating).unwrap_or_default());

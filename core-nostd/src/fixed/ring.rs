@@ -93,7 +93,7 @@ impl Number {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RingError<E> {
-    /// The flash said so. Of a write nobody knows whether it happened; what was there before still is. Of a read: none
+    /// The flash said so. A write may or may not have happened; older records are still there. Of a read: none
     /// of its places can be read now. Try again.
     Flash(E),
     /// The flash has fewer than two erase blocks, or units of a size this does not go with: units to read
@@ -253,7 +253,7 @@ impl<F: NorFlash> Ring<F> {
     ) -> Result<(), RingError<F::Error>> {
         self.refresh()?;
         self.frames_of(record.0)?.alive().ok_or(RingError::NotFound)?;
-        // What is to be kept from now on must not go with the page that this makes room in.
+        // A record that is kept from now on must not go with the page that this frees.
         let wanted = [record];
         let but = if keep { &wanted[..] } else { &[] };
         self.put(Kind::Touch, keep, record.0, state, Spared { but, ..Spared::NONE }).map(drop)

@@ -15,7 +15,7 @@ pub(super) const SAME: i64 = 1_000_000;
 /// Trust in the clock that told the time. The words are those of docs/serial-protocol.md.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Trust {
-    /// Nobody there knows the time: its clock was never set.
+    /// The daemon does not know the time: its clock was never set.
     Unknown,
     /// It may be right.
     Coarse,

@@ -18,7 +18,7 @@ use crate::space::SPATIAL_POSE_URL;
 pub enum WriteError<E> {
     /// The sink took no more.
     Sink(E),
-    /// A moment that nobody can date; OMIR has none of these. Learn the time first.
+    /// A moment that cannot be dated; OMIR has none of these. Learn the time first.
     Undated,
     /// A coordinate is NaN or infinite.
     NotFinite,

@@ -78,7 +78,7 @@ mod tests {
         }
         assert_eq!(Timestamp::from_unix(0, 5).text().as_str(), "1970-01-01T00:00:00.000000005Z");
         assert_eq!(Timestamp::from_unix(-62_167_219_201, 0).to_string(), "-0001-12-31T23:59:59Z");
-        // What `core::fmt` makes of the year: four digits at least beside the sign.
+        // `core::fmt` writes four digits of the year at least, beside the sign.
         assert_eq!(format!("{:+05}", -1), "-0001");
     }
 }

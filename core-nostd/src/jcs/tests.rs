@@ -1,4 +1,4 @@
-//! The vectors of RFC 8785, and a comparison with somebody else's implementation.
+//! The vectors of RFC 8785, and a comparison with another implementation.
 
 use proptest::prelude::*;
 

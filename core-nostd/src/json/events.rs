@@ -207,7 +207,7 @@ fn front<'a>(
     };
     let cut_off = error.kind == DecodeErrorKind::Truncated;
     if !ended && (cut_off || error.offset + NEAR >= bytes.len()) {
-        // What nests too deep is refused before all of it is there.
+        // A value that nests too deep is refused before all of it is there.
         check_depth(bytes, depth, budget)?;
         return Err(DecodeError { kind: DecodeErrorKind::Truncated, ..error });
     }

@@ -76,7 +76,7 @@ pub(super) fn leap_second() -> [String; 2] {
 
 /// [`crate::validate::is_absolute_uri`], in the order of RFC 3986, appendix A.
 pub(super) fn uri() -> String {
-    // What may stand anywhere, less what divides the part in question.
+    // Letters that may stand in every part, and the `dividers` that this part may hold.
     let some_of =
         |dividers: &str| format!("(?:[A-Za-z0-9._~!$&'()*+,;={dividers}-]|%[0-9A-Fa-f]{{2}})");
     let (any, not_slash) = (some_of(":@/?"), some_of(":@?"));

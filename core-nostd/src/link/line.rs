@@ -176,7 +176,7 @@ impl<const PAYLOAD: usize> Deframer<PAYLOAD> {
             self.state.fault = Some(Fault::TooLong);
             return;
         }
-        // What lies beyond the payload can only be the checksum, which the residue speaks for.
+        // Bytes beyond the payload can only be the checksum, and the residue covers those.
         self.state.len += 1;
         self.state.crc.push(byte);
     }
@@ -277,7 +277,7 @@ mod tests {
         let mut flipped = line.clone();
         flipped[12] ^= 1;
         assert_eq!(read::<101>(&flipped), [Err(Fault::Checksum)]);
-        // A kind that nobody knows, with a checksum that is right.
+        // An unknown kind, with a checksum that is right.
         let mut bytes = Vec::new();
         encode(&[0x3f, 1, 0, 0, 0, 0, 0], [&[], &[]], &mut |byte| bytes.push(byte));
         assert_eq!(read::<101>(&bytes), [Err(Fault::Content)]);

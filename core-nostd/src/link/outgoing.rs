@@ -67,7 +67,7 @@ pub struct Progress {
 }
 
 impl<const WINDOW: usize, const PAYLOAD: usize> Outgoing<WINDOW, PAYLOAD> {
-    /// Nothing to send, and nobody to send it to.
+    /// Nothing to send, and no peer to send it to.
     pub const fn new() -> Self {
         Outgoing {
             slots: [Slot::EMPTY; WINDOW],

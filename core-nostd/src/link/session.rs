@@ -20,7 +20,7 @@ const BYE_EVERY: u64 = 1_000_000;
 
 /// One end of a serial line.
 ///
-/// It answers whoever says HELLO (the *responder*), until [`Link::connect`] makes it an *initiator*. `WINDOW`
+/// It answers a peer that says HELLO (it is the *responder*), until [`Link::connect`] makes it an *initiator*. `WINDOW`
 /// (a power of two up to 32) is how many frames are held in each direction, `PAYLOAD` (64 to 1024) how
 /// many bytes each may have: `2 · WINDOW · PAYLOAD` bytes and some 400 more in all. With both ends at
 /// 32 and 256 bytes it uses nine tenths and more of a clean line; 2 and 128 do on a microcontroller.
@@ -299,13 +299,13 @@ impl<const WINDOW: usize, const PAYLOAD: usize> Session<WINDOW, PAYLOAD> {
         if frame.from_responder == self.responder {
             return; // an echo
         }
-        // What is sent may be waited for longer than that, on a device that takes nothing.
+        // A device that takes no bytes may hold up the caller for longer than that.
         if self.state == State::Open && now >= self.heard_at.saturating_add(SILENCE) {
             self.end(Closed::Silence);
         }
         match frame.body {
             Body::Hello(greeting) => {
-                // A line keeps the order: who was beyond its greeting and says it again was restarted, and has
+                // A line keeps the order: a peer that was beyond its greeting and says it again was restarted, and has
                 // drawn the number that it had before.
                 let same = frame.session == self.number && !self.beyond_greeting;
                 if self.state != State::Open || !same {

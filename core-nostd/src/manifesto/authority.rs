@@ -12,7 +12,7 @@ use super::trace::{found, get_from_proposal};
 use super::verifier::{Keys, Method};
 use crate::value::{Map, Value};
 
-/// Time by which the clock of who selected may be ahead of the Authority's.
+/// Time by which the selector's clock may be ahead of the Authority's.
 const CLOCK_SLACK_MS: i64 = 1000;
 
 /// A policy. Rules that are not stated do not hold.
@@ -26,7 +26,7 @@ pub struct Policy {
     pub selectors: Option<Vec<String>>,
     /// The age of a selection at most, in milliseconds; judged only with `now`.
     pub max_age_ms: Option<i64>,
-    /// The time, in milliseconds since 1970, for nobody here has a clock.
+    /// The time, in milliseconds since 1970, for this crate has no clock.
     pub now: Option<i64>,
     /// There must be a trace.
     pub require_trace: bool,
@@ -99,7 +99,7 @@ impl Policy {
         match (&self.methods, method) {
             (None, _) if !self.high_risk => None,
             (_, None) => Some(false),
-            // Whoever writes the word has such evidence.
+            // A client that writes the word has such evidence.
             (_, Some(method)) if self.high_risk && weak.contains(&method) => Some(false),
             (Some(methods), Some(method)) => Some(methods.iter().any(|known| known == method)),
             (None, Some(method)) => Some(strong.contains(&method)),
@@ -107,7 +107,7 @@ impl Policy {
     }
 }
 
-/// Judges a Proposal: `{present, valid, errors, policy, proofs, accept}`. It advises; who asked decides.
+/// Judges a Proposal: `{present, valid, errors, policy, proofs, accept}`. It advises; the caller decides.
 pub fn evaluate(proposal: &Value, policy: &Policy, keys: &Keys) -> Value {
     let trace = get_from_proposal(proposal);
     let errors: Vec<String> = match (trace, found(proposal)) {
@@ -183,7 +183,7 @@ fn rules(proposal: &Value, trace: &Value, policy: &Policy) -> Rules {
         let age = selected_at.map(|at| now.saturating_sub(at));
         rules.of_trace("maxAgeMs", age.is_some_and(|age| (-CLOCK_SLACK_MS..=most).contains(&age)));
     }
-    // M-3: who selects is done before the Proposal is submitted.
+    // M-3: the selector is done before the Proposal is submitted.
     if let (Some(at), Some(submitted)) =
         (selected_at, proposal.get("submittedAt").and_then(Value::as_i64))
     {

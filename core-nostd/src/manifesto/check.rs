@@ -1,7 +1,7 @@
 //! The validators: the faults of a value, in words and with their place; the first [`MAX_FAULTS`] of them.
 //!
-//! The checks are those of the specification's section on validation, and nothing else fails them. Members that nobody
-//! knows are no faults of a trace; who takes a request asks with `closed`, and then they are.
+//! The checks are those of the specification's section on validation, and nothing else fails them. Unknown members are
+//! no faults of a trace. The reader of a request asks with `closed`, and then they are.
 
 use alloc::format;
 use alloc::string::String;
@@ -33,7 +33,7 @@ impl fmt::Display for Fault {
     }
 }
 
-/// Checks an ActorRef: who selected, or who verified.
+/// Checks an ActorRef: the selector, or the verifier.
 pub fn actor_ref(value: &Value, closed: bool) -> Vec<Fault> {
     checked(value, closed, |check| check.is_actor())
 }
@@ -151,7 +151,7 @@ impl<'a> Check<'a> {
         Check { value, closed, pointer: &pointer, label: &label, faults }.is_actor();
     }
 
-    /// Notes one fault at most, for an ActorRef is right or not; but each member that nobody knows.
+    /// Notes one fault at most, for an ActorRef is right or not; but each unknown member.
     fn is_actor(&mut self) {
         let kinds = ["human", "agent", "system"];
         let actor_id = self.value.get("actorId").and_then(Value::as_str).unwrap_or_default();
@@ -220,7 +220,7 @@ impl<'a> Check<'a> {
         }
     }
 
-    /// Notes the members that nobody knows, if those are faults.
+    /// Notes unknown members, if those are faults.
     fn only(&mut self, known: &[&str]) {
         let Some(map) = self.value.as_object().filter(|_| self.closed) else { return };
         for name in map.keys().filter(|name| !known.contains(name)).take(MAX_FAULTS) {

@@ -148,7 +148,7 @@ impl Read<'_> {
         self.value.get(name).filter(|found| !found.is_null())
     }
 
-    /// Notes the members that nobody knows, and that it is no object.
+    /// Notes unknown members, or that it is no object.
     pub(super) fn only(&mut self, known: &[&str]) {
         let Some(map) = self.value.as_object() else {
             let text = format!("expected an object, found {}", self.value.kind_name());

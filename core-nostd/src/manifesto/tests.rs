@@ -230,7 +230,7 @@ fn a_proof_with_any_bit_changed_is_refused() {
         let proof = Verifier::new(&keys, method).prove("w-1", &stated).proof.unwrap();
         assert!(keys.verify(&proof));
         for altered in altered(&proof) {
-            // A digest is bound to the name of its World by who compares that: `bound` in an evaluation.
+            // The caller that compares it binds a digest to the name of its World: `bound` in an evaluation.
             let is_moved = method != Method::Signature && altered.world_id() != proof.world_id();
             let still_names_one = altered.world_id().is_some_and(is_world_id);
             assert_eq!(keys.verify(&altered), is_moved && still_names_one, "{altered:?}");
@@ -422,7 +422,7 @@ fn members_that_nobody_knows_are_faults_of_requests_only() {
         let faults = memory_trace(&trace, true);
         assert_eq!((faults.len(), faults[0].pointer.as_str()), (1, pointer));
     }
-    // What a proof and an actor's `meta` hold is theirs.
+    // Members of a proof and of an actor's `meta` are free.
     for pointer in ["/selected/0/evidence/proof/x", "/selector/meta"] {
         assert_eq!(memory_trace(&changed(pointer, Some("{}")), true), []);
     }

@@ -43,7 +43,7 @@ pub enum VerifyFault {
     },
     /// The method is `none`.
     NothingVerified,
-    /// The method is one that nobody knows here.
+    /// The method is unknown here.
     UnknownMethod(String),
     /// No trusted key signed it.
     OtherKey {
@@ -117,7 +117,7 @@ impl Keys {
     /// Checks that a proof holds. It needs no World, no store and no time.
     ///
     /// # Errors
-    /// The first fault. A method that nobody knows never holds.
+    /// The first fault. An unknown method never holds.
     pub fn check(&self, proof: &Proof) -> Result<(), VerifyFault> {
         match Method::by_name(&proof.method) {
             Some(Method::None) => Err(VerifyFault::NothingVerified),
@@ -214,7 +214,7 @@ pub fn verdict(document: &[u8], key: &[u8; 32]) -> Value {
     match judged {
         Ok(proof) => {
             map.insert("method", proof.method.as_str());
-            // `existence` has no form: what somebody wrote beside it was not checked.
+            // `existence` has no form: members beside it were not checked.
             if proof.method != Method::Existence.as_str()
                 && let Some(world_id) = proof.world_id()
             {

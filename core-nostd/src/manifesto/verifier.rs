@@ -19,7 +19,7 @@ const SIGNED: &[u8] = b"omird manifesto proof 1\n";
 pub enum Method {
     /// Nothing is verified, and nothing is valid.
     None,
-    /// The World is there. That proves nothing to anybody who cannot look.
+    /// The World is there. That proves nothing to a verifier that cannot look.
     Existence,
     /// The World has the hash that it states.
     Hash,
@@ -59,7 +59,7 @@ pub struct Keys {
 }
 
 impl Keys {
-    /// Returns keys that only verify, and trust nobody yet.
+    /// Returns keys that only verify, and trust no signer yet.
     pub const fn verifying() -> Self {
         Self { signing: None, trusted: Vec::new() }
     }

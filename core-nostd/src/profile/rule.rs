@@ -214,7 +214,7 @@ impl Test {
                     if one.get("url").and_then(Value::as_str) != Some(SPATIAL_POSE_URL) {
                         continue;
                     }
-                    // What fits no extension has been reported against the schema.
+                    // A value that is no extension has been reported against the schema.
                     let Ok(extension) = from_value::<Extension>(one.clone()) else { continue };
                     let faults = SpatialPose::from_extension(&extension).err().unwrap_or_default();
                     complaints.extend(faults.into_iter().map(|fault| {

@@ -52,8 +52,8 @@ impl<S: Source> Window<S> {
         self.offset = self.offset.saturating_add(len);
     }
 
-    /// Reads on until at least twice as much is there: who starts over each time a value turns out to
-    /// be longer then looks at no byte more than about twice, however few come at once.
+    /// Reads on until at least twice as much is there: a caller that starts over each time a value turns out to be
+    /// longer then looks at no byte more than about twice, however few come at once.
     pub(crate) fn grow(&mut self) -> Result<(), StreamError<S::Error>> {
         self.bytes.copy_within(self.at..self.filled, 0);
         self.filled -= self.at;

@@ -199,7 +199,7 @@ impl<'a> Checker<'a> {
             return;
         }
         for (index, url) in claims.iter().enumerate().take(MOST_FAULTS) {
-            // What is no URI has been reported as that.
+            // A claim that is no URI has been reported as such.
             let Some(url) = url.as_str().filter(|url| is_absolute_uri(url)) else { continue };
             if !profile::BUILTIN.contains(&url) && !profiles.iter().any(|known| known.url == url) {
                 let url = quoted(url);

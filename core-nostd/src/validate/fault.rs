@@ -79,7 +79,7 @@ pub enum FaultCode {
     Pose,
     /// E400: against a rule of a profile that the resource claims.
     Profile,
-    /// E401: a claimed profile that nobody here knows, where profiles are required.
+    /// E401: a claimed profile that is unknown here, where profiles are required.
     UnknownProfile,
     /// W402: a required profile that is not claimed.
     ProfileNotClaimed,

@@ -319,7 +319,7 @@ fn a_fan_of_strengths_sums_to_one_at_most() {
     assert_eq!(sums(&into_b), ["E250 /entry/0/normalizedStrength"]);
     let apart = [edge("r", "a", "b", "0.6", target), edge("s", "b", "a", "0.6", target)];
     assert_eq!(sums(&apart), [] as [&str; 0]);
-    // What does not fit its schema is no part of a sum.
+    // An edge that does not fit its schema is no part of a sum.
     assert_eq!(both("1.5", [fan, fan]), ["E120 /entry/1/normalizedStrength"]);
     assert_eq!(both("-5", [fan, fan]), ["E120 /entry/1/normalizedStrength"]);
     for over in [r#""sourc""#, "1"] {

@@ -32,7 +32,7 @@ impl<const BYTES: usize> HandOver<'_, BYTES> {
     ) -> Result<(), Fault<O>> {
         let mut batch = Vec::<Number, BATCH>::new();
         let (mut waits, mut by_this) = (false, false);
-        // What was refused once goes alone.
+        // A record that was refused once goes alone.
         while let Some(&number) = self.mark.refused().get(self.again) {
             match self.look(outbox, number, uptime)? {
                 Look::Fits { by_this_start } => {
@@ -75,7 +75,7 @@ impl<const BYTES: usize> HandOver<'_, BYTES> {
             return self.push(outbox, &batch, by_this, uptime);
         }
         self.keep(outbox)?;
-        // What was promised and is not there any more was forgotten.
+        // A promised record that is not there any more was forgotten.
         self.promised = None;
         self.state = match (core::mem::take(&mut self.passed_over), waits) {
             (true, _) => State::Begin,

@@ -53,7 +53,7 @@ impl Reading {
         for _ in 0..reader.map()? {
             match reader.text()? {
                 "id" => {
-                    // What is no number answers nothing.
+                    // An id that is no number belongs to no request.
                     if let Header::Positive(id) = reader.head()? {
                         self.id = Some(id);
                     }

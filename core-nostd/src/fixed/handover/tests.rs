@@ -26,7 +26,7 @@ type Flash = Nor<4, 1024>;
 type Memory = Record<24, 48, 2>;
 type Memories = Journal<Flash, 24, 48, 2, 512>;
 
-/// The beginning of the simulation, for those who know the time: microseconds.
+/// The beginning of the simulation, for ends that know the time: microseconds.
 const BEGINNING: i64 = 1_780_141_325_000_000;
 
 fn memory(id: &str, at: Moment) -> Memory {

@@ -38,7 +38,7 @@ impl<F: NorFlash> Ring<F> {
             return Err(RingError::TooLong);
         }
         let size = Self::whole(HEAD + bytes.len());
-        // What forgets may take the reserve.
+        // A frame that forgets may take the reserve.
         let reserve = if kind == Kind::Forget { 0 } else { Self::RESERVE };
         let fits = |newest: Newest| newest.end + size + reserve <= Self::PAGE;
         if !self.newest.is_some_and(fits) {
@@ -46,7 +46,7 @@ impl<F: NorFlash> Ring<F> {
             for _ in 0..pages {
                 self.open(spared)?;
             }
-            // What could not be read when it was counted, and then could, has come along.
+            // A frame that could not be read when the pages were counted, and then could, was copied too.
             if !self.newest.is_some_and(fits) {
                 return Err(RingError::Full);
             }

@@ -102,7 +102,7 @@ proptest! {
         rough(Small::new(seed, messages), Noise { flip, lose, repeat, insert }, &troubles);
     }
 
-    /// An end may get any bytes, and frames of any kind and content that nobody would send.
+    /// An end may get any bytes, and frames of any kind and content that no peer would send.
     #[test]
     fn no_bytes_harm(
         seed: u64,

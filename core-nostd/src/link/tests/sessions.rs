@@ -183,7 +183,7 @@ fn a_hello_that_is_repeated_late_ends_the_session_at_both_ends() {
     near.receive(&answer, 0);
 
     far.receive(&hello, 0);
-    // What was to be said in the old session is not said in the new one.
+    // Messages of the old session are not sent in the new one.
     assert_eq!(far.send(b"the rest", true), 0, "nobody here has heard of it yet");
     assert_eq!(far.poll_event(), Some(Event::Opened));
     assert_eq!(far.send(b"hello", true), 5);

@@ -72,7 +72,7 @@ fn evidence_is_refused_and_says_to_extract_the_proof() {
         assert_eq!(fault, "evidence");
         assert!(message.starts_with(&alloc::format!("/{member}: ")), "{message}");
         assert!(message.contains("extract the proof"), "{message}");
-        // What is extracted of it holds.
+        // The proof that is extracted from it holds.
         let value = json::from_slice(evidence.as_bytes(), &LIMITS).expect("it is JSON");
         let proof = Proof::extract(&value).expect("there is one");
         assert_eq!(Keys::verifying().trusting(&signer()).check(&proof), Ok(()));

@@ -29,7 +29,7 @@ pub(super) struct Daemon {
     pub(super) pushes: usize,
     /// Ids that it does not like.
     pub(super) refuses: Vec<String>,
-    /// Ids that somebody had it forget.
+    /// Ids that a client had it forget.
     pub(super) forgotten: Vec<String>,
     /// Microseconds that its clock is behind, and the trust it states.
     pub(super) behind: i64,
@@ -140,7 +140,7 @@ impl Daemon {
         {}
     }
 
-    /// Whoever calls is told to go.
+    /// Every node that calls is told to go.
     fn send_away(&mut self, bytes: &[u8], reason: Reason, line: &mut Wire) {
         for &byte in bytes {
             let Some(Ok(Frame { session, body: Body::Hello(_), .. })) = self.deframer.push(byte)

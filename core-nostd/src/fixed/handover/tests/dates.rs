@@ -69,12 +69,12 @@ fn what_a_clock_would_date_that_was_never_set_waits_for_the_time() {
     }
 }
 
-/// Nobody ever tells the time: after a minute, or what the firmware says, the one there is does.
+/// The daemon never has a trusted time: after a minute, or as the firmware says, the one there is does.
 #[test]
 fn a_time_that_can_be_trusted_is_not_waited_for_forever() {
     let mut world = World::new(11, 6).with(2);
     world.daemon.clock = Trust::Coarse;
-    // What an earlier start was dated by, another session cannot better.
+    // Another session cannot better the time that dated an earlier start.
     world.pass(5_000);
     world.cut();
     world.remember(2);
@@ -152,7 +152,7 @@ fn a_session_that_stays_open_asks_for_the_time_again() {
 }
 
 /// A session each minute, for a day, and a counter that is a hundredth slow: what it hears in each is not worth a write
-/// of flash, as long as nothing is dated by it. Who is cut then has lost an hour of it at most.
+/// of flash, as long as nothing is dated by it. A node that is cut then has lost an hour of it at most.
 #[test]
 fn a_node_that_stays_at_the_cable_does_not_write_each_time_it_hears() {
     let mut world = World::new(17, 6).with(1);
@@ -165,7 +165,7 @@ fn a_node_that_stays_at_the_cable_does_not_write_each_time_it_hears() {
     // The note of one start has eight words.
     let notes = (steps(&mut world) - before) / 8;
     assert!((20..40).contains(&notes), "{notes} notes in a day");
-    // What it hears dates what it says all the same.
+    // The time that the node hears dates its records all the same.
     world.remember(1);
     let remembered = world.now;
     later(&mut world, 1, 100);
@@ -193,14 +193,14 @@ fn later(world: &mut World, seconds: u64, slow: u64) {
     world.until(Progress::Done);
 }
 
-/// A message arrived, and nobody heard of that. Meanwhile the node's clock was put right, or it was without power: what
-/// goes again has the date that it had. The daemon of the test sees to that.
+/// A message arrived, and its answer was lost. Meanwhile the node's clock was put right, or it was without power: a
+/// record that goes again has the date that it had. The daemon of the test sees to that.
 #[test]
 fn what_is_pushed_again_has_the_date_it_had() {
     for is_cut in [false, true] {
         let mut world = World::new(18, 6).with(1);
         world.until(Progress::Done);
-        // What is heard now is not in flash, until something is dated by it.
+        // A time that is heard now is not in flash until it dates a record.
         world.node.link.close(Reason::Done);
         world.now += 600_000_000;
         world.node.started += 3_000_000;

@@ -1,4 +1,4 @@
-//! Records that the daemon refuses: named, offered again, and in nobody's way.
+//! Records that the daemon refuses: named, offered again, and in no other record's way.
 
 use std::vec::Vec;
 

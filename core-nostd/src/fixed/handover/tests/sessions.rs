@@ -20,7 +20,7 @@ fn everything_is_handed_over_dated_and_marked() {
     assert!((world.dated("n-1-4") - remembered as i64).abs() < 20_000);
     assert!(world.dated("n-0-1") <= second as i64);
     assert_eq!(world.node.hand_over.handed().refused, 0);
-    // What comes later is handed over when asked for, and nothing twice.
+    // Records that come later are handed over when `resume` asks for it, and none twice.
     let pushes = world.daemon.pushes;
     world.remember(2);
     world.node.hand_over.resume();
