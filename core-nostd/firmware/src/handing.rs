@@ -69,7 +69,8 @@ impl Cable {
             self.over = None;
             match self.hand_over.poll(&mut self.link, memories, uptime)? {
                 Progress::Working => {}
-                // What is random begins again with each start: without its number it would call by the same one.
+                // The random generator begins again with each start. Without the number of the start the link would use
+                // the same session number.
                 Progress::Lost => self.link.connect(random.draw() ^ uptime.boot, now),
                 // All is there; or the daemon is busy, its disk is full, the port only reads, or it wants no session: that
                 // may change.

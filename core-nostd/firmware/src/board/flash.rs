@@ -88,7 +88,7 @@ impl NorFlash for CutFlash {
         for page in (from..to).step_by(Self::PAGE) {
             let cut = self.cut();
             for at in (page..page + Self::PAGE as u32).step_by(64) {
-                // What an erase leaves that was cut short: anything.
+                // An erase that is cut short leaves anything.
                 let left = if cut { [(at >> 6) as u8 ^ 0xA5; 64] } else { [0xFF; 64] };
                 self.put(at, &left)?;
             }

@@ -26,6 +26,6 @@ pub fn worst_stack(deed: fn()) -> usize {
         unsafe { ptr::read_volatile(*at as *const u32) == PAINT }
     };
     let untouched = (bottom..top).step_by(4).take_while(is_painted).count();
-    // What was not painted was in use by `deed` too.
+    // The bytes in `NEAR` were not painted; `deed` used them, too.
     (WORDS - untouched) * 4 + NEAR
 }
