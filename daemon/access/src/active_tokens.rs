@@ -16,14 +16,14 @@ use crate::secret::{Digest, Secret};
 
 /// A change of the files beside the daemon is in force after this at most.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// What is known is so old only where nobody has asked for a while. Then all who ask wait for the look.
+/// What is known is so old only if no request came for a while. Then all requests wait for the look.
 const TOO_OLD: Duration = Duration::from_millis(1250);
 /// Time for which tokens stay in force that the disk does not give any more for a reason that may pass.
 const BORNE: Duration = Duration::from_secs(10);
 const SECOND: Duration = Duration::from_secs(1);
 const HOUR: Duration = Duration::from_secs(3600);
 
-/// Longest time for which requests wait for the files. A card that hangs must not hold up whoever has a token.
+/// Longest time for which requests wait for the files. A card that hangs must not hold up callers with a token.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The tokens in force.
@@ -198,9 +198,9 @@ impl Drop for RefreshGuard<'_> {
 
 impl Tokens {
     /// Reads the files, and returns true if the disk gave both. What it does not give for now, for want of a descriptor
-    /// above all, stays as it was `before` for a moment: a passing fault locks nobody out, and keeps nobody in.
+    /// above all, stays as it was `before` for a moment: a passing fault locks no caller out, and keeps none in.
     fn read(store: &TokenStore, known: &[Scope], before: &Self) -> (Self, bool) {
-        // With the card out nobody can revoke a token, and what can still be served is served to whom it was.
+        // With the card out no token can be revoked, and what can still be served is served to the same callers.
         if before.count() > 0 && store.is_away() {
             let at = store.local();
             let folder = at.parent().unwrap_or(&at).display();

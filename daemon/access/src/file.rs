@@ -51,7 +51,7 @@ struct Contents {
 }
 
 impl Record {
-    /// Returns the token as it is listed: what it grants, and when it was made. Its digest is nobody's business.
+    /// Returns the token as it is listed: what it grants, and when it was made. Its digest is not shown.
     pub fn to_value(&self) -> Value {
         let mut members = self.grant.to_map();
         members.insert("created", instant(self.created));
@@ -337,7 +337,8 @@ impl TokenStore {
         Ok(self.write(TOKENS, &bytes)?)
     }
 
-    /// Locks the folder itself: a file of its own would belong to whoever came first, and be closed to the others.
+    /// Locks the folder itself: a file of its own would belong to the user that came first, and be closed to the
+    /// others.
     fn lock(&self) -> Result<File, TokenError> {
         let no_folder = |error: io::Error| match error.kind() {
             io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {

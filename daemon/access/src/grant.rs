@@ -18,9 +18,9 @@ const MOST: usize = 64;
 /// Names that callers without a token of their own have in audit lines.
 const RESERVED: [&str; 8] = ["local", "socket", "zenoh", "http", "serial", "ros2", "mcp", "jwt"];
 
-/// The scope of the one who verifies, which must be somebody else than who acts.
+/// The scope of a verifier, which must be another caller than the actor.
 pub(crate) const MANIFESTO_AUTHORITY: &str = "manifesto:authority";
-/// The scope of the one who acts.
+/// The scope of an actor.
 const MANIFESTO_ACTOR: &str = "manifesto:actor";
 /// The scopes of the robot's owner begin so; they see all tenants.
 const OF_OWNER: &str = "omir:";
@@ -86,7 +86,8 @@ impl Grant {
         members
     }
 
-    /// Returns the answer to who has added it: the text of the token, which is shown this once, and what it grants.
+    /// Returns the answer to the operator who added it: the text of the token, which is shown this once, and what it
+    /// grants.
     pub fn to_answer(&self, secret: &Secret) -> Value {
         let mut answer = Map::new();
         answer.insert("token", secret.as_str());
@@ -175,7 +176,7 @@ fn check_name(field: &'static str, name: &str) -> Result<(), InvalidGrant> {
     Err(InvalidGrant { field, message })
 }
 
-/// Returns the reason why nobody may hold these scopes in this tenant, if there is one. Contract, section 8.
+/// Returns the reason why no caller may hold these scopes in this tenant, if there is one. Contract, section 8.
 pub(crate) fn conflict<S: AsRef<str>>(scopes: &[S], tenant: Option<&str>) -> Option<&'static str> {
     let hold = |wanted: &str| scopes.iter().any(|scope| scope.as_ref() == wanted);
     if hold(MANIFESTO_ACTOR) && hold(MANIFESTO_AUTHORITY) {

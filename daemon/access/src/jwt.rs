@@ -1,4 +1,4 @@
-//! JWTs (RFC 7519): signed by somebody else whom the configuration trusts, EdDSA (RFC 8037) and HS256 (RFC 7518) only.
+//! JWTs (RFC 7519): signed by an issuer that the configuration trusts, EdDSA (RFC 8037) and HS256 (RFC 7518) only.
 //!
 //! The key decides the algorithm, never the token. Claims of time go by the daemon's clock and not by the crate's.
 
@@ -17,7 +17,7 @@ use serde_json::Value;
 pub use self::keys::{InvalidKey, JwtKey};
 use crate::grant::{self, Grant};
 
-/// Seconds that the clock of whoever made a JWT may be ahead of the daemon's.
+/// Seconds that the clock of a JWT's issuer may be ahead of the daemon's.
 const AHEAD: f64 = 60.0;
 
 /// The JWTs that are taken.

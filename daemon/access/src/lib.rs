@@ -1,4 +1,5 @@
-//! Identities: who asks. A transport hands in the token it was given, and gets the [`Caller`] that the router decides by.
+//! Identities of callers. A transport hands in the token it was given, and gets the [`Caller`] that the router decides
+//! by.
 //!
 //! | part | holds |
 //! |---|---|
@@ -7,7 +8,7 @@
 //! | `grant` | what a token grants |
 //! | `file` | the tokens of a data folder, for a daemon and for `omir token --data` beside it |
 //! | `known` | the tokens in force |
-//! | `jwt` | callers whom somebody else vouches for |
+//! | `jwt` | callers whom an issuer vouches for |
 //!
 //! A caller without a token is let in, or not, here and nowhere else. Contract, section 8; `docs/access.md`.
 
@@ -65,7 +66,7 @@ struct Inner {
     scopes: Arc<[Scope]>,
     /// The scopes of the person at the machine.
     owner: Scopes,
-    /// Those who may be known by a token; without them none is.
+    /// Callers known by a token; without them none is.
     issuer: Option<Issuer>,
 }
 
@@ -151,7 +152,7 @@ impl Access {
         found.map_err(Refusal::Unauthenticated)
     }
 
-    /// Returns the caller who has no token, and comes by a way that is open to all unless a token is required.
+    /// Returns the caller without a token, on a way that is open to all unless a token is required.
     ///
     /// # Errors
     /// `Unauthenticated`, if one is.
@@ -162,12 +163,12 @@ impl Access {
         Ok(Caller { name: transport.into(), ..self.owner(transport) })
     }
 
-    /// Returns the person at the machine: who opened the socket in the data folder, or has `keys/local.token`.
+    /// Returns the person at the machine, who opened the socket in the data folder or has `keys/local.token`.
     pub fn owner(&self, transport: &'static str) -> Caller {
         Caller { scopes: self.0.owner.clone(), ..Caller::trusted(transport, Caller::LOCAL) }
     }
 
-    /// Returns whoever asks in a ROS graph, which has no tokens. It acts with `[ros2] scopes`; without the key, with
+    /// Returns the caller in a ROS graph, which has no tokens. It acts with `[ros2] scopes`; without the key, with
     /// `omir:read` and `omir:write` where a token is required elsewhere, and else like any caller without a token.
     pub fn graph(&self, transport: &'static str) -> Caller {
         let settings = self.settings();
@@ -229,7 +230,7 @@ impl Access {
         let count = tokens.as_ref().map_or(0, |tokens| tokens.count());
         status.insert("tokens", count as u64);
         status.insert("jwtKeys", settings.jwt.keys.len() as u64);
-        // A graph has no tokens: what it may do is limited, and not who.
+        // A graph has no tokens: its operations are limited, and not its callers.
         let is_open = |way: &&&str| !settings.require || **way == "ros2";
         let open: Vec<Value> = open.iter().filter(is_open).map(|way| (*way).into()).collect();
         status.insert("openTransports", Value::Array(open));

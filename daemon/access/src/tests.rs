@@ -96,7 +96,7 @@ fn a_token_speaks_for_what_it_grants() {
     assert_eq!(caller.scopes, Scopes::only(&[AKASHIK]));
     let rate = |requests, seconds| Some(Rate { requests, per: Duration::from_secs(seconds) });
     assert_eq!(caller.bounds.rates, [rate(5, 1), rate(2000, 3600)]);
-    // Tenant `default` is nobody's in particular.
+    // Tenant `default` belongs to no caller in particular.
     let of_default = Grant { tenant: Some("default".into()), ..grant("d") };
     let token = access.add(of_default).unwrap();
     assert_eq!(access.identify("http", token.as_str()).unwrap().tenant, None);
@@ -196,7 +196,7 @@ fn what_changes_beside_a_daemon_is_in_force_within_a_second() {
     beside.revoke("phone").unwrap();
     clock.pass(1000);
     assert_eq!(why(&access, token.as_str()), Unauthenticated::Unknown);
-    // What the daemon does itself is in force at once, and it looks at no file twice in a second.
+    // A change that the daemon makes itself is in force at once, and it looks at no file twice in a second.
     let token = access.add(grant("arm")).unwrap();
     assert!(access.identify("http", token.as_str()).is_ok());
     beside.revoke("arm").unwrap();
