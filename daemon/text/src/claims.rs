@@ -126,7 +126,7 @@ impl Claim {
         let values = self.values_differ(other);
         let polarity = self.polarity_differs(other);
         if other_moment {
-            // What was so at one time need not be so at another, unless the time is what they tell.
+            // A fact of one time need not hold at another, unless the time is the value that both tell.
             let is_told = self.has_time_value
                 && other.has_time_value
                 && self.values.is_empty()

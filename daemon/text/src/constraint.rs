@@ -62,7 +62,7 @@ pub fn constraint_cue(sentence: &str) -> Option<&'static str> {
     (0..all.len()).find_map(found).filter(|_| !is_message(&all))
 }
 
-/// Words of one who reports and does not rule.
+/// Words of a speaker who reports and does not rule.
 const REPORTERS: &[&str] = &["i", "they", "we"];
 /// Words of what is over.
 #[rustfmt::skip]
@@ -81,9 +81,9 @@ const COUNTED: &[&str] = &[
 const ALLOWING: &[&str] = &["allowed", "can", "may", "must", "permitted", "shall"];
 /// Words behind `only` among which they are looked for.
 const MOST_ALLOWED: usize = 8;
-/// Words behind `cannot` that bind whoever says it.
+/// Words behind `cannot` that bind the speaker.
 const BOUNDING: &[&str] = &["exceed", "pass"];
-/// Words that tell somebody to hold a limit, at the beginning of a sentence.
+/// Words that tell the reader to hold a limit, at the beginning of a sentence.
 const KEEPING: &[&str] = &["drive", "hold", "keep", "remain", "stay"];
 /// Words before a limit that something is held against.
 #[rustfmt::skip]
@@ -113,7 +113,7 @@ struct Whole<'s, 't> {
 }
 
 impl Whole<'_, '_> {
-    /// Returns true if the cue at `at` binds somebody.
+    /// Returns true if the cue at `at` binds a person.
     fn binds(&self, cue: &str, at: usize) -> bool {
         let (before, behind) = (&self.all[..at], &self.all[at + 1..]);
         let words = |part: &[Lexeme<'_>], of: &[&str]| part.iter().any(|one| is_one_of(one, of));

@@ -1,4 +1,4 @@
-//! Lines of a text by what they are: said by somebody, the result of a tool, or a listing that a tool printed.
+//! Lines of a text by what they are: said by a person, the result of a tool, or a listing that a tool printed.
 //!
 //! The transcript of an agent has its thoughts beside whole files, tables, progress bars, prompts and tracebacks. A person who
 //! reads what is left of it wants the thoughts, and of the rest how it came out. The shape of a line tells which it is, and
@@ -20,7 +20,7 @@ use crate::{constraint_cue, sentences};
 /// What a line is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LineKind {
-    /// Somebody says it, or nothing tells that nobody does.
+    /// A person says it, or nothing tells otherwise.
     Said,
     /// The result of a tool: how tests came out.
     Result,
@@ -335,7 +335,7 @@ fn is_object(line: &str) -> bool {
         return line.len() > LONGEST_OBJECT;
     }
     let is_member = line.starts_with('"') && line.contains("\":");
-    // What was cut off, or is inside other words: quoted names before colons, again and again.
+    // An object that was cut off, or stands inside other words: quoted names before colons, again and again.
     is_member || line.matches("\": ").count() >= 6
 }
 
@@ -570,7 +570,8 @@ fn mark_frames(raw: &[&str], kinds: &mut [LineKind]) {
             continue;
         }
         if is_frame(line) {
-            // Where the newest is told last, the last counts; where the error stands first, the first.
+            // Python prints the newest frame last, so the last counts. Others print the error first, so the first
+            // counts.
             let is_first_wanted = line.starts_with("at ") || line.starts_with("--> ");
             if !is_of_library(line) && (!is_first_wanted || last.is_none()) {
                 if is_first_wanted {

@@ -1,4 +1,4 @@
-//! Measures of a summary against its source, whoever made it: a model's summary is checked by these.
+//! Measures of a summary against its source, ours or a model's: a model's summary is checked by these.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! How much a sentence states that somebody may need later: a decision, a state, a cause, a reading.
+//! How much a sentence states that a reader may need later: a decision, a state, a cause, a reading.
 //!
 //! The sum of the cues of a sentence, in halves, brought to [0, 1]. The cues are groups of common English words and the shape of
 //! the sentence. They are few and their weights coarse on purpose: what was fitted closer to the sentences of
@@ -13,13 +13,13 @@ const GROUPS: &[(&[&str], f64)] = &[
     (&["are", "aren't", "belongs", "can", "can't", "cannot", "comes", "do", "does", "doesn't", "don't", "fails", "gets", "goes",
        "has", "hasn't", "have", "haven't", "holds", "is", "isn't", "keeps", "lets", "means", "need", "needs", "remain", "remains",
        "runs", "stay", "stays", "takes", "wants", "won't", "works"], 1.0),
-    // What holds from now on, and in which order.
+    // Rules that hold from now on, and orders of steps.
     (&["after", "before", "first", "from", "instead", "keep", "leave", "now", "rather", "until", "when", "while", "will"], 1.0),
-    // What is not as it should be.
+    // States that are not as they should be.
     (&["above", "below", "blocked", "broken", "closed", "dead", "dirty", "empty", "error", "errors", "expired", "fail", "failed",
        "fails", "false", "full", "high", "loose", "lost", "low", "missing", "old", "over", "slow", "stale", "stuck", "too",
        "wrong"], 0.5),
-    // Who tells it.
+    // First persons.
     (&["i", "i'd", "i'll", "i'm", "i've", "me", "my", "our", "us", "we", "we'll", "we've"], -0.5),
 ];
 

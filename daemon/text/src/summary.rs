@@ -301,7 +301,7 @@ impl<'c> Summarizer<'c> {
     }
 }
 
-/// Returns true for a word or two without a number, such as `Fine.`: nobody knows what it is about without the sentence before.
+/// Returns true for a word or two without a number, such as `Fine.`: its subject is in the sentence before.
 /// Scripts that put no space between words are not judged by it.
 fn is_fragment(text: &str) -> bool {
     let has_meaning = |c: char| c.is_ascii_digit() || c as u32 > 0x2fff;

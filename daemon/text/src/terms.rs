@@ -56,7 +56,7 @@ pub fn words(text: &str, f: impl FnMut(&str)) {
 
 /// Calls `f` with the words of `text` as they follow one another: a CamelCase name is one word here, or else its parts.
 ///
-/// Whoever looks for a phrase looks in both: `at DockStation2` and `dock station` stand in the same text.
+/// A search for a phrase looks in both: `at DockStation2` and `dock station` stand in the same text.
 pub fn sequence(text: &str, are_split: bool, f: impl FnMut(&str)) {
     split(text, Plurals::Kept, if are_split { Names::Parts } else { Names::Whole }, f);
 }
