@@ -293,7 +293,7 @@ mod tests {
         assert!(refusal().contains("[CLS]"), "{}", refusal());
         std::fs::copy(models().join("onnx/vocab.txt"), dir.path().join("vocab.txt")).unwrap();
         assert!(OnnxModel::open(dir.path()).is_ok());
-        // What decides how words are read makes another model.
+        // A setting that changes how words are read makes another model.
         let hash_with = |lowers: bool| {
             let config = format!(r#"{{"do_lower_case":{lowers}}}"#);
             std::fs::write(dir.path().join("tokenizer_config.json"), config).unwrap();
