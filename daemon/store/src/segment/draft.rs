@@ -219,7 +219,7 @@ impl Draft {
         });
         let is_changed = stands && resource.retain_references(|target| reachable(target));
         match (stands, is_changed) {
-            // Its bytes are sound: what it mentions may be written anew.
+            // Its bytes are sound: memories that it mentions may be written again.
             _ if is_out_of_reach => None,
             (false, _) => None,
             (_, true) => Some(Cow::Owned(cbor::to_vec(&resource.to_value()))),
