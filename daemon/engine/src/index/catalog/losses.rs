@@ -16,8 +16,8 @@ pub struct Lost {
     pub stamp: Stamp,
     /// True if it is a tombstone: nothing is missing, but its version number is taken.
     pub is_forgotten: bool,
-    /// True if nothing but damaged bytes names it. Who asks for it is told that it is lost. Who writes it anew meets nothing:
-    /// a protocol whose handle is gone could write no more otherwise.
+    /// True if nothing but damaged bytes names it. A caller that asks for it is told that it is lost. A caller that
+    /// writes it again meets nothing: a protocol whose handle is gone could write no more otherwise.
     pub is_presumed: bool,
 }
 

@@ -48,7 +48,8 @@ fn number_of(name: &str) -> Option<u64> {
 }
 
 impl Embedding {
-    /// Reads the files of the last run. What cannot be read, or is of versions that are not there, is made anew.
+    /// Reads the files of the last run. Vectors that cannot be read, or are of versions that are not there, are made
+    /// again.
     pub(super) fn load(&mut self) {
         let Ok(names) = self.disk.list(DIR) else { return };
         let mut numbers: Vec<u64> = names.iter().filter_map(|name| number_of(name)).collect();
