@@ -167,7 +167,7 @@ impl Touched {
                 *self = Self::default();
                 self.add(stored.iter().filter(|one| !one.unchanged).map(|one| &one.target));
             }
-            // What went along has no name here.
+            // Resources that went along have no name here.
             Made::Forgotten(count) => self.count = self.count.max(*count),
             Made::Anchored(stored, _) | Made::Believed(stored, _) => {
                 *self = Self::default();
@@ -255,7 +255,7 @@ mod tests {
         let effect = Made::Remembered(vec![stored(0, false), stored(1, true)]);
         touched.note(&Receipt { effect, durable: true, seq: 1 });
         assert_eq!((touched.in_words().as_str(), touched.count()), ("Entity/e0", 1));
-        // What went along has no name here.
+        // Resources that went along have no name here.
         let effect = Made::Forgotten(3);
         touched.note(&Receipt { effect, durable: true, seq: 2 });
         assert_eq!((touched.in_words().as_str(), touched.count()), ("Entity/e0", 3));

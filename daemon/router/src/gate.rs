@@ -165,7 +165,7 @@ mod tests {
             gate(false, None).unlock("whatever", 0, false, &no_token),
             Err(Refusal::NoToken)
         );
-        // Where every way in needs a token, this opened nothing.
+        // A token opens nothing if every way in needs one.
         assert_eq!(gate(true, None).unlock("whatever", 0, true, &no_token), Err(Refusal::NoToken));
     }
 
@@ -218,7 +218,7 @@ mod tests {
         let anna = gate.caller(unknown.clone(), true, &identify);
         assert_eq!((&*anna.name, anna.scopes), ("anna", Scopes::only(&[Scope::ADMIN])));
         assert_eq!(anna.bounds, Bounds { rates, reply_bytes: Some(7), ..Bounds::default() });
-        // What is open to all stays so.
+        // Scopes that are open to all stay so.
         let anna = gate.caller(unknown.clone(), false, &identify);
         assert_eq!(anna.scopes, Scopes::only(&[Scope::ADMIN, Scope::READ]));
         is_revoked.set(true);
