@@ -143,7 +143,7 @@ impl Manifesto {
                 let spawned =
                     std::thread::Builder::new().name("manifesto-put".to_owned()).spawn(look);
                 if let Err(error) = spawned {
-                    // What it held is dropped with it: the transport tells the client.
+                    // The closure was dropped with its client: the transport tells the client.
                     tracing::error!(%error, "no thread to look at a World that was put twice at once");
                 }
             }

@@ -274,7 +274,7 @@ fn a_world_that_is_lost_is_not_said_to_be_none() {
         let (status, answer) = bench.ask(&actor(), method, "", &[("worldId", "w-1")]);
         assert_eq!((status, answer.get("code")), (500, Some(&"INTERNAL".into())), "{answer}");
     }
-    // Who puts it again makes the loss good.
+    // A client that puts it again makes the loss good.
     assert_eq!(bench.put(W1).0, 201);
     assert_eq!(bench.get("w-1"), value(W1));
 }
