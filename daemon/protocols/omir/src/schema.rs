@@ -43,7 +43,7 @@ fn resources() -> Map {
     for name in ["$schema", "$id", "$comment"] {
         bundle.remove(name);
     }
-    // What an entry is has a name of its own here, with which generators of clients tell the four apart.
+    // An entry has a name of its own here, with which generators of clients tell the four apart.
     all.remove("Entry");
     let mut new_bundle = bundle.clone();
     set_entries(&mut bundle, "Resource");
@@ -53,7 +53,7 @@ fn resources() -> Map {
     for name in names {
         if let Some(Value::Object(mut new)) = all.get(name).cloned() {
             if let Some(required) = new.get_mut("required").and_then(Value::as_array_mut) {
-                // What lacks them is completed: docs/keys.md, "Remember".
+                // A resource that lacks them is completed: docs/keys.md, "Remember".
                 required.retain(|name| !matches!(name.as_str(), Some("id" | "createdAt")));
             }
             all.insert(format!("New{name}"), new);

@@ -93,7 +93,7 @@ impl Call<'_> {
         let engine = &self.omir.engine;
         let mut resources = Vec::new();
         for entity in entities {
-            // One that is lost is made anew; one that is only damaged is mentioned as it is.
+            // One that is lost is made again; one that is only damaged is mentioned as it is.
             if !engine.may_refer_to(entity) {
                 let mut map = Map::new();
                 map.insert("resourceType", ResourceType::Entity.as_str());

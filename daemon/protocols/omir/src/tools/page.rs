@@ -146,7 +146,7 @@ impl<'a> Question<'a> {
             kept.push(memory);
         }
         let is_cut = kept.len() < found;
-        // What cannot be read is among the first, or it is met again.
+        // A page that is cut does not count unreadable memories: the next page may meet them again.
         let next = offset + kept.len() + if is_cut { 0 } else { unreadable as usize };
         let mut map = Map::new();
         map.insert("memories", Value::Array(kept));
