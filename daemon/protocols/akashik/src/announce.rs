@@ -1,4 +1,4 @@
-//! Notifications as announcements, for transports whose listeners nobody knows.
+//! Notifications as announcements, for transports whose listeners are unknown.
 
 use omir_core::json;
 use omir_core::value::{Map, Value};

@@ -19,7 +19,7 @@ const STEP: u64 = 1 << 8;
 /// The time for which [`LEAP`] is.
 const HOUR: Duration = Duration::from_secs(3600);
 
-/// The epochs that messages have taken the clock ahead in an hour. A start begins anew.
+/// The epochs that messages have taken the clock ahead in an hour. A start begins again.
 #[derive(Debug, Default)]
 pub(crate) struct ClockAdvances {
     began: Option<Instant>,

@@ -72,7 +72,7 @@ impl fmt::Display for NoListener {
 
 impl std::error::Error for NoListener {}
 
-/// Returns who asks, as far as a field decides by it.
+/// Returns the rights of the caller, as far as a field decides by them.
 pub(crate) fn who(caller: &Caller) -> CallerRights {
     let is_owner = caller.is_owner();
     let standard = if is_owner { OPERATOR } else { STANDARD };
@@ -126,7 +126,7 @@ impl Akashik {
     /// Returns the agent that a caller listens as: the one it names, else the first of its token.
     ///
     /// # Errors
-    /// The token may not speak as it, or nobody is named. The message is for the client.
+    /// The token may not speak as it, or the message names no agent. The message is for the client.
     pub fn listener(&self, caller: &Caller, named: Option<&str>) -> Result<Arc<str>, NoListener> {
         let who = who(caller);
         let id = named.map(str::to_owned).or_else(|| who.agents.first().cloned());

@@ -104,7 +104,7 @@ impl Failure {
         Self::new(&INSUFFICIENT_AUTHORITY, message)
     }
 
-    /// Nothing of that name, or nothing that the caller may see: nobody is told which.
+    /// Nothing of that name, or nothing that the caller may see: the answer does not tell which.
     pub(crate) fn unknown(code: &'static FieldCode, what: &str, id: &str) -> Self {
         Self::new(code, format!("there is no {what} {id:?}"))
     }

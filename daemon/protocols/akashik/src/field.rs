@@ -1,8 +1,9 @@
 //! A field: its state, and the one way in which it changes.
 //!
-//! Whoever changes something leaves it in a row. One of them decides about all that wait, in their order, writes what they change as one
-//! transaction, and answers them once that is durable; the others go on to other work. So there are no two writers, many changes
-//! share one flush, and nobody sees what a power cut could take back. What only reads shares the state with other readers.
+//! Threads leave changes in a row. One thread decides about all that wait, in their order, writes what they change as
+//! one transaction, and answers them once that is durable; the others go on to other work. So there are no two writers,
+//! many changes share one flush, and no reader sees what a power cut could take back. What only reads shares the state
+//! with other readers.
 //!
 //! | module | holds |
 //! |---|---|
@@ -59,7 +60,7 @@ pub(crate) struct Field {
     leaps: Mutex<ClockAdvances>,
     known: KnownClaims,
     row: Mutex<Row>,
-    /// Held by the one who decides.
+    /// Held by the thread that decides.
     deciding: Mutex<()>,
     reads: Mutex<Vec<Read>>,
 }
@@ -97,7 +98,8 @@ impl Field {
                 ..Failure::new(&failure::BUSY, message)
             }));
         }
-        // What was left while the one who decides was about to stop is met by its last look at the row.
+        // An operation may arrive while the deciding thread is about to stop. That thread looks at the row once more
+        // and finds it.
         while self.row.lock().len() > 0 {
             let Some(_deciding) = self.deciding.try_lock() else { return };
             let waiting = self.row.lock().len();
@@ -159,7 +161,7 @@ impl Field {
                 self.refresh(&mut self.write())?;
                 continue;
             }
-            // What is refused takes the clock one further, whatever its epoch, and a stranger is refused.
+            // A refusal takes the clock one further, whatever epoch the message states. An unknown agent is refused.
             let received = if knows(&state.model, envelope, who) { envelope.epoch } else { 0 };
             // A daemon that writes nothing leases nothing: its clock goes on in memory.
             let writes = !self.store.engine.settings().read_only;
@@ -257,7 +259,7 @@ impl Field {
         let (model, stored) = self.store.load()?;
         state.model = model;
         let mut clock = self.clock.lock();
-        // What was answered stays answered.
+        // Epochs in answers already given stay valid: the clock does not go back behind them.
         let answered = clock.now();
         *clock = stored;
         if answered > clock.now() {

@@ -14,7 +14,8 @@ pub(crate) fn of_unit(unit: &Unit) -> Option<String> {
     Some(hex(&digest(&[text.as_bytes()])))
 }
 
-/// Returns a digest of what a message asks for. Its epoch is not part of it: whoever sends it once more may know a later one.
+/// Returns a digest of what a message asks for. Its epoch is not part of it: an agent that sends it once more may know
+/// a later one.
 pub(crate) fn of_message(envelope: &Envelope) -> String {
     let payload = json::to_string(&Value::Object(envelope.payload.clone()));
     let session = envelope.session_id.as_deref().unwrap_or_default();

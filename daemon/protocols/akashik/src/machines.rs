@@ -1,7 +1,7 @@
 //! The state machines of units, conflicts, agents, tasks, handoffs and sessions, as tables.
 //!
-//! A row that is not in a table is a move that nobody makes: the answer is `INVALID_TRANSITION`. Tests walk each table with each
-//! cause from each state.
+//! A row that is not in a table is a move that does not exist: the answer is `INVALID_TRANSITION`. Tests walk each
+//! table with each cause from each state.
 
 use crate::words::{
     AgentStatus, ConflictStatus, HandoffState, SessionState, TaskState, UnitStatus,

@@ -15,7 +15,7 @@ const MOST: usize = 1 << 20;
 /// Requests of one token a second, where it states no rate.
 const RATE: Rate = Rate { requests: 1000, per: Duration::from_secs(1) };
 
-/// Whoever is an agent of a field. The number of its token says what else it may.
+/// Agents of a field. The number of its token says what else it may.
 pub const AGENT: Scope = Scope("akashik:agent");
 
 const ID: Shape = Shape::Text(256);
@@ -101,8 +101,8 @@ pub static UNIT: Method = look(
     },
 );
 
-/// Notifications, as long as somebody listens. [`Akashik`](crate::Akashik) answers no request for it: a transport opens a
-/// stream by its row.
+/// Notifications, as long as the client listens. [`Akashik`](crate::Akashik) answers no request for it: a transport
+/// opens a stream by its row.
 pub static EVENTS: Method = Method {
     streams: true,
     ..look(

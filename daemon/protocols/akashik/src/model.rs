@@ -251,7 +251,7 @@ impl Model {
         self.sessions.get(id)
     }
 
-    /// Decides if somebody sees a unit.
+    /// Decides if a viewer sees a unit.
     pub(crate) fn sees(&self, viewer: &Viewer<'_>, indexed: &IndexedUnit) -> bool {
         self.sees_itself(viewer, indexed) && self.sees_sources(viewer, indexed)
     }
@@ -261,8 +261,8 @@ impl Model {
         rights::sees(viewer, visibility, visibility.session.and_then(|id| self.session(id)))
     }
 
-    /// Decides if somebody sees all that a synthesis elaborates: it says the same in other words. Only whom a rule of the session
-    /// keeps from something is asked for. To such a one, what is gone counts as hidden.
+    /// Decides if a viewer sees all that a synthesis elaborates: it says the same in other words. This is asked only
+    /// for viewers that a rule of the session keeps from something. For those, a unit that is gone counts as hidden.
     fn sees_sources(&self, viewer: &Viewer<'_>, indexed: &IndexedUnit) -> bool {
         let is_limited = |indexed: &IndexedUnit| {
             let session = indexed.unit.session().and_then(|id| self.session(id));
@@ -273,7 +273,7 @@ impl Model {
         if !is_limited(indexed) {
             return true;
         }
-        // A synthesis may elaborate others, and whoever records units may have them do so in a circle.
+        // A synthesis may elaborate others, and an agent that records units may have them do so in a circle.
         let mut met: HashSet<&str> = HashSet::new();
         let mut left = vec![indexed];
         while let Some(indexed) = left.pop() {
@@ -294,23 +294,23 @@ impl Model {
         true
     }
 
-    /// Decides if somebody sees a conflict: both its units, as far as they are there.
+    /// Decides if a viewer sees a conflict: both its units, as far as they are there.
     pub(crate) fn sees_conflict(&self, viewer: &Viewer<'_>, conflict: &Conflict) -> bool {
         let mut units = conflict.units().into_iter().filter_map(|id| self.units.get(id)).peekable();
         units.peek().is_some() && units.all(|indexed| self.sees(viewer, indexed))
     }
 
-    /// Decides if somebody sees what is of a session.
+    /// Decides if a viewer sees what is of a session.
     pub(crate) fn sees_session(&self, viewer: &Viewer<'_>, id: Option<&str>) -> bool {
         id.is_none_or(|id| rights::is_in(viewer, id, self.session(id)))
     }
 
-    /// Returns a unit, if somebody sees it.
+    /// Returns a unit, if the viewer sees it.
     pub(crate) fn visible(&self, viewer: &Viewer<'_>, id: &str) -> Option<&IndexedUnit> {
         self.units.get(id).filter(|indexed| self.sees(viewer, indexed))
     }
 
-    /// Returns the units that somebody sees, in the order of the field.
+    /// Returns the units that a viewer sees, in the order of the field.
     pub(crate) fn all_visible<'m>(
         &'m self,
         viewer: &'m Viewer<'m>,
@@ -325,7 +325,7 @@ impl Model {
         open.any(|id| self.conflicts.get(id).is_some_and(Conflict::is_open))
     }
 
-    /// Returns the conflicts that somebody sees, in the order in which they were found.
+    /// Returns the conflicts that a viewer sees, in the order in which they were found.
     pub(crate) fn conflicts_seen(&self, viewer: &Viewer<'_>) -> Vec<&Conflict> {
         let seen = self.conflicts.values().filter(|one| self.sees_conflict(viewer, one));
         let mut seen: Vec<&Conflict> = seen.collect();

@@ -24,7 +24,7 @@ pub(crate) struct CallerRights {
     pub(crate) holder: String,
     /// The name in audit lines.
     pub(crate) caller: String,
-    /// The agents it speaks as; empty: whom the message names.
+    /// The agents it speaks as; empty: the agent that the message names.
     pub(crate) agents: Vec<String>,
     /// It may read the robot's own memories.
     pub(crate) reads_robot: bool,
@@ -33,7 +33,7 @@ pub(crate) struct CallerRights {
 }
 
 impl CallerRights {
-    /// Decides if the caller is the one who registered an agent, or may stand for it.
+    /// Decides if the caller registered an agent, or may stand for it.
     pub(crate) fn may_be(&self, agent: &Agent) -> bool {
         self.is_owner || agent.holder == self.holder || self.agents.contains(&agent.id)
     }
@@ -85,7 +85,7 @@ impl<'a> OperationContext<'a> {
         Ok(agent)
     }
 
-    /// Returns the sender as one who looks.
+    /// Returns the sender as a viewer.
     pub(crate) fn viewer(&self) -> Viewer<'a> {
         let role = self.model.agent(self.agent_id()).map_or("", |agent| agent.role.as_str());
         Viewer {
@@ -101,7 +101,7 @@ impl<'a> OperationContext<'a> {
         rights::may(act, self.authority)
     }
 
-    /// Checks that the sender has as much authority as whoever recorded some units.
+    /// Checks that the sender has as much authority as the agents that recorded some units.
     pub(crate) fn outranks<'u>(
         &self,
         units: impl IntoIterator<Item = &'u IndexedUnit>,

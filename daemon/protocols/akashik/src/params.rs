@@ -1,4 +1,5 @@
-//! Members of a payload, taken one by one. What nobody takes is refused in the end, so that a typing error is not passed over.
+//! Members of a payload, taken one by one. Members that the operation does not take are refused in the end, so that a
+//! typing error is not passed over.
 
 use omir_core::value::{Map, Value};
 
@@ -202,7 +203,7 @@ impl<'a> Params<'a> {
             .collect()
     }
 
-    /// Refuses members that nobody took.
+    /// Refuses members that the operation did not take.
     pub(crate) fn finish(self) -> Result<(), Failure> {
         match self.map.keys().find(|name| !self.taken.contains(name)) {
             None => Ok(()),

@@ -1,7 +1,7 @@
-//! Notifications: what an entry of the log tells those who subscribed.
+//! Notifications: what an entry of the log tells its subscribers.
 //!
 //! They are made after the entry is durable, in the order of the log, and handed to listeners that never block: a slow subscriber
-//! loses its own and holds up nobody.
+//! loses its own and does not hold up others.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
@@ -49,7 +49,7 @@ pub struct Push {
 
 type Listener = dyn Fn(&Push) + Send + Sync;
 
-/// Those who carry notifications on. Cloning gives another handle.
+/// The listeners that carry notifications on. Cloning gives another handle.
 #[derive(Clone, Default)]
 pub struct Pushes(Arc<Inner>);
 
@@ -124,7 +124,7 @@ impl Pushes {
         }
         let agent = model.agent(&subscription.agent_id)?;
         let viewer = Viewer { active: happened.session.as_deref(), ..Viewer::of(agent) };
-        // A name that nobody declared as a session has no members that could be told.
+        // A name that was not declared as a session has no members that could be told.
         let is_declared = |id: &str| model.session(id).is_some();
         if !happened
             .session

@@ -6,7 +6,7 @@ use crate::words::MemoryType;
 
 /// Authority of a person at the machine.
 pub(crate) const OPERATOR: u32 = 10;
-/// Authority of whoever created a session, in that session.
+/// Authority of the creator of a session, in that session.
 pub(crate) const CREATOR: u32 = 8;
 /// Authority of a caller whose token states none.
 pub(crate) const STANDARD: u32 = 4;
@@ -116,7 +116,7 @@ pub(crate) fn may(act: Act, authority: u32) -> Result<(), Failure> {
     if authority >= needed { Ok(()) } else { Err(Failure::authority(what, needed, authority)) }
 }
 
-/// The one who looks.
+/// The viewer.
 #[derive(Debug, Clone)]
 pub(crate) struct Viewer<'a> {
     pub(crate) agent_id: &'a str,
@@ -127,13 +127,13 @@ pub(crate) struct Viewer<'a> {
 }
 
 impl<'a> Viewer<'a> {
-    /// Returns an agent who looks at what is of no session, or of its own.
+    /// Returns an agent as a viewer of what is of no session, or of its own.
     pub(crate) fn of(agent: &'a Agent) -> Self {
         Self { agent_id: &agent.id, role: &agent.role, authority: agent.authority, active: None }
     }
 }
 
-/// A unit, as far as it decides who sees it.
+/// A unit, as far as it decides which viewers see it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct UnitVisibility<'a> {
     pub(crate) author: &'a str,
@@ -142,8 +142,8 @@ pub(crate) struct UnitVisibility<'a> {
     pub(crate) session: Option<&'a str>,
 }
 
-/// Decides who is in a session: a member, once it is declared. A name that nobody declared is a session to those whose
-/// message says they are in it.
+/// Decides which agents are in a session: its members, once it is declared. A name that was not declared is a session
+/// to agents whose message says they are in it.
 pub(crate) fn is_in(viewer: &Viewer<'_>, id: &str, declared: Option<&Session>) -> bool {
     match declared {
         Some(session) => session.members.contains(viewer.agent_id),
@@ -151,7 +151,7 @@ pub(crate) fn is_in(viewer: &Viewer<'_>, id: &str, declared: Option<&Session>) -
     }
 }
 
-/// Decides if somebody sees a unit: membership, then rules by role, then rules by authority.
+/// Decides if a viewer sees a unit: membership, then rules by role, then rules by authority.
 pub(crate) fn sees(
     viewer: &Viewer<'_>,
     unit: UnitVisibility<'_>,
@@ -178,7 +178,7 @@ pub(crate) fn sees(
     !is_hidden && !is_barred
 }
 
-/// Decides if a rule of a session keeps some type of units from somebody.
+/// Decides if a rule of a session keeps some type of units from a viewer.
 pub(crate) fn is_limited(viewer: &Viewer<'_>, session: &Session) -> bool {
     let policy = &session.policy;
     let mut of_role = policy.role_rules.iter().filter(|rule| rule.role == viewer.role);
@@ -186,7 +186,7 @@ pub(crate) fn is_limited(viewer: &Viewer<'_>, session: &Session) -> bool {
         || policy.type_rules.iter().any(|rule| viewer.authority < rule.min_authority)
 }
 
-/// Decides if somebody finds a session: a member, whoever is invited, anybody where it is open, and whoever may lead any.
+/// Decides if a viewer finds a session: a member, an invited agent, any agent if it is open, and one that may lead any.
 pub(crate) fn finds(viewer: &Viewer<'_>, session: &Session) -> bool {
     let id = viewer.agent_id;
     session.policy.open
@@ -195,7 +195,7 @@ pub(crate) fn finds(viewer: &Viewer<'_>, session: &Session) -> bool {
         || viewer.authority >= CREATOR
 }
 
-/// Returns the authority of somebody in a session: its creator leads it.
+/// Returns the authority of an agent in a session: its creator leads it.
 pub(crate) fn in_session(viewer: &Viewer<'_>, session: Option<&Session>) -> u32 {
     match session {
         Some(session) if session.creator == viewer.agent_id => viewer.authority.max(CREATOR),

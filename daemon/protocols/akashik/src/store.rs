@@ -3,7 +3,7 @@
 //! | record | holds |
 //! |---|---|
 //! | `MemoryRecord/ak.<key>` | a unit, as it was recorded, for good |
-//! | `MemoryRecord/akc.<key>` | a conflict, for whoever reads the store without knowing Akashik |
+//! | `MemoryRecord/akc.<key>` | a conflict, for readers of the store that do not know Akashik |
 //! | `MemoryRecord/akl.<key>` | an entry of the log: the truth |
 //! | `MemoryRecord/akr.<key>` | operations that changed nothing, some of them together |
 //!
@@ -54,7 +54,7 @@ fn wrong(what: impl std::fmt::Display) -> Failure {
     Failure::internal(format!("a record of the field cannot be read: {what}"))
 }
 
-/// Returns the key of a message, for whoever sends it once more.
+/// Returns the key of a message, for an agent that sends it once more.
 pub(crate) fn message_key(agent_id: &str, message_id: &str) -> u128 {
     u128::from_be_bytes(names::digest(&[agent_id.as_bytes(), message_id.as_bytes()]))
 }

@@ -206,7 +206,7 @@ impl Toolbox for Akashik {
         ROWS.iter().map(|row| &row.tool).collect()
     }
 
-    // What only reads may wait for a change that is being written.
+    // Tools that only read may wait for a change that is being written.
     fn waits_for_the_disk(&self, _: &Tool) -> bool {
         true
     }

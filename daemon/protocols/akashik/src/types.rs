@@ -92,7 +92,7 @@ pub(crate) struct Agent {
     pub(crate) interests: Vec<String>,
     #[serde(default)]
     pub(crate) current_task_id: Option<String>,
-    /// The token that registered it; empty for whoever had none.
+    /// The token that registered it; empty if there was none.
     #[serde(default)]
     pub(crate) holder: String,
     /// The authority of its credential when it registered, or what it declared if that is less.
@@ -117,7 +117,7 @@ pub(crate) struct Resolution {
 /// A vote that is under way.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub(crate) struct Vote {
-    /// Who may vote: fixed when the vote begins.
+    /// Agents that may vote: fixed when the vote begins.
     pub(crate) electorate: BTreeSet<String>,
     /// The unit each voter is for.
     pub(crate) cast: BTreeMap<String, String>,
@@ -167,7 +167,7 @@ pub(crate) struct Task {
     pub(crate) depends_on: Vec<String>,
     #[serde(default)]
     pub(crate) session_id: Option<String>,
-    /// Its agent is gone or has failed, so somebody must take it.
+    /// Its agent is gone or has failed, so another agent must take it.
     #[serde(default)]
     pub(crate) needs_reassignment: bool,
     #[serde(default)]

@@ -39,7 +39,7 @@ struct PendingDecisions {
 }
 
 impl PendingDecisions {
-    /// Tells the model of the last entry. That is put off until somebody needs it: where the store refuses the one operation
+    /// Tells the model of the last entry. That is put off until it is needed: where the store refuses the one operation
     /// that came alone, nothing must be taken back.
     fn apply(&mut self, model: &mut Model) {
         if let (Some(key), Some(entry)) = (self.unapplied.take(), self.batch.entries.last()) {

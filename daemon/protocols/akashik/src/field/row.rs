@@ -1,4 +1,4 @@
-//! The row of operations that wait for the one who decides.
+//! The row of operations that wait for the thread that decides.
 
 use std::collections::VecDeque;
 

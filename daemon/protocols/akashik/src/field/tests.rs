@@ -81,7 +81,7 @@ fn an_operation_that_is_too_large_is_refused_alone() {
     };
     let tasks = std::iter::once(register()).chain((0..65).map(task)).collect();
     assert!(together(&field, tasks).iter().all(Result::is_ok));
-    // Whoever leaves gives all its tasks back, in one entry.
+    // An agent that leaves gives all its tasks back, in one entry.
     let leave = envelope("m-3", Operation::Deregister, r#"{"agent_id":"a"}"#);
     let done = together(&field, vec![record("m-2", 1), leave, record("m-4", 1)]);
     assert!(done[0].is_ok() && done[2].is_ok(), "{done:?}");

@@ -23,8 +23,8 @@ pub(super) fn record_in(bytes: &[u8]) -> Result<Option<MemoryRecord>, Failure> {
     }
 }
 
-/// Returns what the extension of a record holds, if it is of this kind and tenant. Somebody else may write such an extension: what it
-/// does not say rightly is none of ours.
+/// Returns what the extension of a record holds, if it is of this kind and tenant. Another client may write such an
+/// extension: one with faults is none of ours.
 pub(super) fn value_in(record: &MemoryRecord, is: &str, tenant: &str) -> Option<Value> {
     let extensions = record.extension.iter().flatten();
     extensions.filter(|extension| extension.url == AKASHIK_URL).find_map(|extension| {

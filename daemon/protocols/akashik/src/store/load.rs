@@ -29,7 +29,8 @@ impl Store {
             || self.engine.live_version(&self.name(Sort::Field, "field")?).is_none();
         let (mut model, mut clock, mut unread) = self.add_up(!is_whole)?;
         if is_whole && !model.gaps.is_empty() {
-            // Somebody forgot the handle of the log, and with it who mentions it: all memories are looked through.
+            // A client forgot the handle of the log, and with it the index of memories that mention it: all memories
+            // are looked through.
             (model, clock, unread) = self.add_up(true)?;
         }
         model.gaps.extend(unread);
@@ -122,7 +123,7 @@ impl Store {
             let name = self.name(Sort::Entry, &epoch.to_string())?;
             if !matches!(self.engine.look_up(&name)?, Lookup::Nothing) {
                 gaps.push(epoch);
-                // What comes next says that it came behind this one, so that the gap shows at later starts too.
+                // The next entry names this one as its predecessor, so later starts see the gap too.
                 model.last = epoch;
                 if epoch >= leased {
                     // Its lease is lost with it, and epochs under that were answered.

@@ -27,7 +27,7 @@ impl Store {
     /// Writes a batch, and waits until it is durable.
     ///
     /// # Errors
-    /// Nothing of it was written; or, if the engine broke, nobody knows.
+    /// Nothing of it was written; or, if the engine broke, that is unknown.
     pub(crate) fn commit(&self, batch: &Batch, model: &Model) -> Result<(), Failure> {
         let (change, bytes) = self.prepared(batch, model)?;
         self.engine.execute_counted(change, bytes)?;

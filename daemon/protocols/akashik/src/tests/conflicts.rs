@@ -196,7 +196,7 @@ fn what_is_gone_does_not_win() {
     rig.ask_as("c", 6, "MERGE", &merge(&conflict, "human_escalation", ""));
     let done = rig.ask_as("c", 10, "MERGE", &merge(&conflict, "last_write_wins", ""));
     assert_eq!(text(&done, "/conflict/resolution/winner_id"), one);
-    // Neither is left: nobody wins.
+    // Neither is left: no unit wins.
     let rig = Rig::new();
     let (one, two, conflict) = quarrel(&rig);
     retract(&rig, "a", &one);
@@ -408,7 +408,7 @@ fn a_scan_without_the_time_answers_with_what_it_found_and_leaves_the_rest() {
     let scanned = rig.ask("b", "DETECT", r#"{"mode":"scan"}"#);
     assert_eq!(number(&scanned, "/scan_coverage/units_scanned"), 1);
     assert_eq!(text(&scanned, "/conflict_detection"), "deferred");
-    // The field looks at the others with nobody asking for it.
+    // The field looks at the others by itself.
     let until = Instant::now() + Duration::from_secs(60);
     let field = rig.akashik.field(None);
     while field.look(|model, _, _| model.deferred.len()).unwrap() > 0 {

@@ -186,7 +186,7 @@ fn a_task_and_a_session_that_only_units_name_are_replayed() {
     let told = rig.ask("b", "REPLAY", &replay("task", "t9"));
     assert_eq!(units(&told), [first, second]);
     assert_eq!(rig.fault("b", "REPLAY", &replay("task", "t8")), "TASK_NOT_FOUND");
-    // Whoever names the session is in it, and nobody else is.
+    // An agent that names the session is in it, and no other is.
     let (status, told) = rig.ask_in("b", 4, Some("s9"), "REPLAY", &replay("session", "s9"));
     assert_eq!((status, units(&told)), (200, vec![third]));
     assert_eq!(rig.fault("b", "REPLAY", &replay("session", "s9")), "SESSION_NOT_FOUND");
@@ -240,7 +240,7 @@ fn a_session_keeps_what_is_its_own() {
     let replay =
         format!(r#"{{"target_type":"memory_unit","target_id":"{unit_id}","depth":"summary"}}"#);
     assert_eq!(rig.fault("b", "REPLAY", &replay), "UNIT_NOT_FOUND");
-    // What happened in a session is what happened to its units.
+    // The replay of a session covers its units.
     let replay = format!(r#"{{"target_type":"session","target_id":"{id}","depth":"detailed"}}"#);
     let told = rig.ask("lead", "REPLAY", &replay);
     assert_eq!(number(&told, "/total_events"), 2, "{told}");

@@ -634,7 +634,7 @@ fn notes_of_who_asked_expire_and_the_log_does_not() {
     for _ in 0..70 {
         rig.attune("a", "");
     }
-    // What is noted but not full yet goes with the next change.
+    // A note that is not full yet is written with the next change.
     rig.record("a", "The ramp is free.", "");
     let count = |rig: &Rig, of: &str| {
         let mut count = 0;

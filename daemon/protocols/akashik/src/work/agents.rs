@@ -54,7 +54,7 @@ pub(crate) fn register(
     let Some(status) = next(AGENTS, before.map(|agent| agent.status), AgentCause::Register) else {
         return Err(Failure::new(&AGENT_ID_TAKEN, format!("agent {id:?} is registered")));
     };
-    // What the agent left behind is its own still: drafts, memberships, invitations.
+    // The agent still owns its drafts, memberships and invitations.
     if before.is_some_and(|agent| !context.who.may_be(agent)) {
         let message = format!(
             "agent {id:?} was registered with another token; choose another id, or ask the owner for a token that \
@@ -171,7 +171,7 @@ pub(crate) fn move_agent(
     }
 }
 
-/// Returns the answer of GET `/agents`. The task of an agent is named to those who see its session.
+/// Returns the answer of GET `/agents`. The task of an agent is named to agents that see its session.
 pub(crate) fn list(model: &Model, viewer: &Viewer<'_>) -> Value {
     let shown = |agent: &Agent| {
         let sees = |id: &String| {

@@ -87,7 +87,7 @@ impl Scope {
         };
         let top = params.integer("since_epoch", 0)?;
         let since = of.integer("since_epoch", 0)?;
-        // What else a scope holds is not ours: its schema is open.
+        // Other members of a scope are ignored: its schema is open.
         Ok(Self {
             role,
             max_units: max_units.min(MOST_UNITS) as usize,

@@ -61,7 +61,7 @@ fn create(context: &mut OperationContext<'_>, mut params: Params<'_>) -> Operati
     }
     let viewer = context.viewer();
     for id in &depends_on {
-        // What it depends on is there already, so there is no circle.
+        // Tasks that it depends on exist already, so there is no circle.
         let found = context.model.tasks.get(id);
         if !found
             .is_some_and(|task| context.model.sees_session(&viewer, task.session_id.as_deref()))
@@ -153,7 +153,7 @@ fn change(
         CoordinateAction::Assign => {
             let agent = assignee.ok_or_else(|| Failure::payload("/assignee", "is missing"))?;
             registered(context, agent)?;
-            // Whoever takes a task that is free takes it for itself.
+            // An agent that takes a free task takes it for itself.
             let is_free = before.assignee.as_deref().is_none_or(|held| held == sender);
             let own = agent == sender && is_free;
             (TaskCause::Assign, if own { Act::OwnTask } else { Act::OthersTask }, Some(agent))

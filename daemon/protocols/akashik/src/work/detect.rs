@@ -88,7 +88,8 @@ pub(crate) fn detect(
             break;
         }
     }
-    // What was found stands, and the field looks at the rest by itself: to ask again would begin with the same units.
+    // Conflicts that were found stand. The field looks at the rest by itself: a second DETECT would begin with the same
+    // units.
     let (looked_at, left) = found.split_at(scanned);
     if !left.is_empty() {
         let ids = left.iter().take(MOST_LEFT).cloned().collect();

@@ -150,7 +150,7 @@ fn pack(
     Ok(())
 }
 
-/// Adds to a package what its units say: open questions, constraints and next steps. That is done for whoever reads it, and
+/// Adds to a package what its units say: open questions, constraints and next steps. That is done for each reader, and
 /// not in the log, so that a purge leaves nothing of a content.
 fn unpacked(context: &OperationContext<'_>, handoff: &Handoff) -> Result<Handoff, Failure> {
     let mut shown = handoff.clone();

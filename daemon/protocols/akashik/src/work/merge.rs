@@ -304,7 +304,7 @@ fn evidence(context: &OperationContext<'_>, indexed: &IndexedUnit) -> usize {
     named + supporters.filter(|one| one.is_live()).count()
 }
 
-/// Casts a vote. The first one fixes who may vote: the registered agents of authority 4 that see the conflict.
+/// Casts a vote. The first one fixes the voters: the registered agents of authority 4 that see the conflict.
 fn vote(
     context: &OperationContext<'_>,
     conflict: &mut Conflict,

@@ -207,7 +207,7 @@ pub(crate) fn relate(context: &mut OperationContext<'_>, id: &str) -> Result<Vec
                 if unit.mode == Mode::Draft {
                     continue;
                 }
-                // What was replaced or taken back already is no side of a conflict.
+                // A unit that was replaced or taken back already is no side of a conflict.
                 if matches!(kept.status, UnitStatus::Superseded | UnitStatus::Retracted) {
                     continue;
                 }
@@ -266,7 +266,7 @@ pub(crate) fn conflict(
         vote: None,
     }));
     for unit in [unit_a, unit_b] {
-        // What is replaced already stays so.
+        // A unit that is replaced already stays so.
         let _ = context.move_unit(unit, UnitCause::Contest);
     }
     Some(id)

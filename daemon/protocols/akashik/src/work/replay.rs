@@ -38,7 +38,7 @@ pub(crate) fn replay(
     let mut things = BTreeSet::from([thing.clone()]);
     match of {
         _ if depth == Depth::FullTrace => follow(context, &thing, &mut things)?,
-        // What happened in a session is what happened to its units and tasks, and likewise of a task.
+        // The replay of a session or a task covers everything linked to it, such as units.
         Target::Session | Target::Task => things.extend(seen(context, linked(context, &thing))),
         _ => {}
     }
@@ -120,7 +120,8 @@ fn find(context: &OperationContext<'_>, of: Target, id: &str) -> Result<Thing, F
                 .map(|_| ("conflict", id.to_owned()))
                 .ok_or_else(|| Failure::unknown(&CONFLICT_NOT_FOUND, "conflict", id))
         }
-        // Units may name a task or session that nobody created. Of one that was created a name in a unit tells nothing.
+        // Units may name a task or session that was never created. Of one that was created a name in a unit tells
+        // nothing.
         Target::Task => {
             let is_found = match model.tasks.get(id) {
                 Some(task) => model.sees_session(&viewer, task.session_id.as_deref()),
