@@ -1,4 +1,4 @@
-//! One call under way: its parameters, who asks, and what it may see.
+//! One call under way: its parameters, its caller, and what that may see.
 
 use omir_core::instant::Timestamp;
 use omir_core::model::{ExperienceType, Label};
@@ -98,7 +98,7 @@ impl Call<'_> {
 
     fn visible<S: State>(&self, sort: Sort, what: &str, id: &str) -> Result<Kept<S>, Failure> {
         let kept = self.store.get::<S>(sort, id)?;
-        // What belongs to another looks like what is not there.
+        // A memory of another agent looks like one that does not exist.
         kept.filter(|kept| self.who.may(kept.state.agent()))
             .ok_or_else(|| Failure::not_found(what, id))
     }

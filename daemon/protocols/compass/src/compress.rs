@@ -28,7 +28,7 @@ const LONGEST_SUMMARY: usize = 192 << 10;
 /// Bytes of an insight, at most.
 const LONGEST_INSIGHT: usize = 4 << 10;
 
-/// The result of a compression. Whoever stores the summary stores the critical facts too.
+/// The result of a compression. A caller that stores the summary stores the critical facts too.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Compressed {
     pub(crate) summary: String,

@@ -225,7 +225,7 @@ impl Exchange for Compass {
     }
 }
 
-/// Words an error of the message as a whole: nobody knows the id of its request.
+/// Words an error of the message as a whole: the id of its request is unknown.
 fn worded(status: u16, error: RpcError) -> Response {
     Response::new(status, json::to_string(&jsonrpc::response(Value::Null, Err(error))))
 }

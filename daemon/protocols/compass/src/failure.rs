@@ -14,7 +14,7 @@ pub(crate) struct Failure {
     pub(crate) code: Code,
     /// The error of the response.
     pub(crate) error: RpcError,
-    /// Somebody else was faster: working it out again may help.
+    /// Another client was faster: working it out again may help.
     is_race: bool,
 }
 
@@ -56,7 +56,7 @@ impl Failure {
         Self::new(Code::InvalidQuery, METHOD_NOT_FOUND, message)
     }
 
-    /// Nothing of that id, or not of this agent: nobody is told which.
+    /// Nothing of that id, or not of this agent: the answer does not tell which.
     pub(crate) fn not_found(what: &str, id: &str) -> Self {
         Self::new(Code::NotFound, NOT_FOUND, format!("there is no {what} {id:?}"))
     }
@@ -66,12 +66,12 @@ impl Failure {
         Self::new(Code::Conflict, CONFLICT, message)
     }
 
-    /// Somebody else changed it in between.
+    /// Another client changed it in between.
     pub(crate) fn race(message: impl Into<String>) -> Self {
         Self { is_race: true, ..Self::conflict(message) }
     }
 
-    /// Returns true if somebody else was faster, so that working it out again may help.
+    /// Returns true if another client was faster, so that working it out again may help.
     pub(crate) fn is_race(&self) -> bool {
         self.is_race
     }

@@ -13,7 +13,7 @@
 //! | `work` | what each method does |
 //! | `stages`, `score`, `similarity`, `compress`, `context`, `patterns`, `repetition` | decisions: plain functions of plain data |
 //! | `ledger`, `uses` | hints in memory: active memories by their worth; uses of memories by tasks |
-//! | `signals` | signals to those who watch the agents |
+//! | `signals` | signals to supervisors of the agents |
 //! | `pattern_thread`, `pattern_queue` | the thread that looks for patterns; the way to it |
 //! | `model` | a server of models: how it is asked, for summaries and vectors; threads for calls that wait for it |
 //! | `paying`, `money` | a request that is paid for; the budget of a month |

@@ -17,11 +17,11 @@ const MOST: usize = 2 << 20;
 /// Requests of an agent whose token states no rate.
 const RATE: Rate = Rate { requests: 100, per: Duration::from_secs(1) };
 
-/// Whoever is an agent, or stands above one.
+/// Agents, and callers above one.
 const ANY: Scope = Scope("compass:agent compass:ace compass:operator");
-/// Whoever may do everything.
+/// Callers that may do everything.
 const OWNER: Scope = Scope("compass:operator");
-/// Whoever watches over agents.
+/// Supervisors of agents.
 const WATCHER: Scope = Scope("compass:ace compass:operator");
 
 const fn row(name: &'static str, effect: Effect, scope: Scope, about: &'static About) -> Method {

@@ -1,8 +1,9 @@
 //! Money for models: a cap for each calendar month, which a power cut cannot lead past.
 //!
 //! Before anything is spent, a lease is written to the card: so much of the month's budget may be gone from now on. A start
-//! takes the whole lease for spent, because nobody knows how much of it was. So a lease is a small share of what is left of the
-//! budget: a start loses no more than that. Amounts are millionths of a dollar, so a price for a million tokens is a price in them for one.
+//! takes the whole lease for spent, because it does not know how much of it was. So a lease is a small share of what is
+//! left of the budget: a start loses no more than that. Amounts are millionths of a dollar, so a price for a million
+//! tokens is a price in them for one.
 
 use omir_core::model::Tier;
 use omir_core::value::{Map, Value};

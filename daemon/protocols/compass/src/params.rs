@@ -18,7 +18,8 @@ const LONGEST_TEXT: usize = 16 << 10;
 /// Most elements of a list.
 const MOST_IN_LIST: usize = 1000;
 
-/// The parameters of one call, taken one by one. What nobody takes is refused in the end: [`Params::finish`].
+/// The parameters of one call, taken one by one. Parameters that the call does not take are refused in the end:
+/// [`Params::finish`].
 #[derive(Debug)]
 pub(crate) struct Params<'a> {
     map: &'a Map,

@@ -45,7 +45,7 @@ impl Repeated {
     pub(crate) fn identity(&self) -> String {
         let types: Vec<&str> = self.error_types.iter().map(|kind| kind.as_str()).collect();
         match self.pattern_type {
-            // What happened first under these circumstances.
+            // The first error under these circumstances names the pattern.
             PatternType::Context => {
                 format!("context {}", self.error_ids.first().map_or("", |id| id))
             }

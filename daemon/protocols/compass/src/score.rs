@@ -78,7 +78,7 @@ impl Parts {
 
 /// Returns how lately a memory was used, or came to be.
 pub(crate) fn recency(hours: f64) -> f64 {
-    // What lies ahead counts as now.
+    // A time that lies ahead counts as now.
     (-hours.max(0.0) / HALF_LIFE_HOURS).exp2()
 }
 

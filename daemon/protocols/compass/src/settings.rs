@@ -27,7 +27,7 @@ pub struct Settings {
     pub error_pattern_detection_enabled: bool,
     /// Stages of a task whose errors count as recent, the current one included.
     pub error_history_lookback_stages: usize,
-    /// The severity from which on an error is told to whoever watches the agents.
+    /// The severity from which on an error is told to supervisors of the agents.
     pub error_severity_threshold: f64,
     /// Stages are detected.
     pub stage_detection_enabled: bool,

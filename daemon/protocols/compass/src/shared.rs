@@ -51,7 +51,7 @@ impl Shared {
             cache: Cache::default(),
             told: Told::new(),
             // Three of them: where the one kind of request fails, the others may be answered. A batch of long texts may take more
-            // time than the server is given; a question is short, and somebody waits for it.
+            // time than the server is given; a question is short, and a client waits for it.
             summarizer: client.clone().map(|client| Server::new(client, summary::MOST_AT_ONCE)),
             embedder: client.clone().map(Server::without_rest),
             understander: client.map(|client| Server::new(client, embedding::MOST_QUESTIONS)),

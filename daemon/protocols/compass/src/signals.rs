@@ -1,7 +1,9 @@
-//! Signals to whoever watches the agents: an error that is severe, errors that are many, a new pattern, money that runs out.
+//! Signals to supervisors of the agents: an error that is severe, errors that are many, a new pattern, money that runs
+//! out.
 //!
-//! A signal stands in the result of the call that caused it, where there is one, and goes to all who listen to the protocol.
-//! Its key is `compass/signal/<task>`, with the task as the store names it: a task's id may have any characters.
+//! A signal stands in the result of the call that caused it, where there is one, and goes to all listeners of the
+//! protocol. Its key is `compass/signal/<task>`, with the task as the store names it: a task's id may have any
+//! characters.
 
 use omir_core::json;
 use omir_core::reference::Ref;
@@ -76,7 +78,7 @@ impl Signal {
     }
 }
 
-/// Those who listen.
+/// The listeners.
 #[derive(Default)]
 pub(crate) struct Announcer(Mutex<Vec<Listener>>);
 
@@ -85,7 +87,7 @@ impl Announcer {
         self.0.lock().push(listener);
     }
 
-    /// Tells all who listen. Whoever listens does not hold the lock meanwhile.
+    /// Tells all listeners. No lock is held while a listener runs.
     pub(crate) fn tell(&self, signal: &Signal) {
         let listeners = self.0.lock().clone();
         if listeners.is_empty() {

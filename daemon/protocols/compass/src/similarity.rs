@@ -118,7 +118,7 @@ fn understood(all: &[Candidate<'_>], most: &Agreement) -> Vec<f64> {
             continue;
         }
         for (one, to, from) in [(a, *first, *second), (b, *second, *first)] {
-            // What is no answer itself does not become one.
+            // A neighbour does not make an answer of a memory that agrees in nothing itself.
             if !one.agreement.is_none()
                 && let (Some(sum), Some(brought)) = (with_neighbours.get_mut(to), own.get(from))
             {

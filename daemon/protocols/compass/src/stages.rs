@@ -24,7 +24,7 @@ const LAST_ACTIONS: usize = 3;
 pub(crate) enum Source {
     /// A marker in the text, or a parameter.
     Marker,
-    /// Whoever watches the agent.
+    /// The supervisor of the agent.
     Ace,
     /// The agent's actions.
     Actions,
@@ -97,7 +97,7 @@ fn marked(content: &str) -> Option<StageType> {
     last.map(|(_, stage)| stage)
 }
 
-/// Returns the signal of whoever watches the agent.
+/// Returns the signal of the agent's supervisor.
 pub(crate) fn told(stage_type: Option<StageType>) -> Option<Signal> {
     Some(Signal { source: Source::Ace, stage_type: stage_type?, weight: 0.9 })
 }

@@ -86,8 +86,8 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    /// Returns the first of the versions that differ from the present one, `now`, by vectors alone. Whoever has seen it has
-    /// seen all that a caller may change.
+    /// Returns the first of the versions that differ from the present one, `now`, by vectors alone. A client that has
+    /// seen it has seen all that a caller may change.
     fn seen_since(&self, now: u64) -> u64 {
         // A change of anything else carries the two numbers along, and its version is not the one that they tell of.
         self.vector_since.filter(|_| self.vector_at == Some(now)).unwrap_or(now)
@@ -293,7 +293,7 @@ pub(crate) struct Budget {
 }
 state!(Budget, "budget", month);
 
-/// An intervention of whoever watches an agent.
+/// An intervention of an agent's supervisor.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Intervention {
     pub(crate) tenant: String,

@@ -102,7 +102,7 @@ impl Store {
         self.engine.may_refer_to(name)
     }
 
-    /// Returns what a caller knows by this id, whoever it belongs to.
+    /// Returns what a caller knows by this id, of any owner.
     pub(crate) fn get<S: State>(&self, sort: Sort, id: &str) -> Result<Option<Kept<S>>, Failure> {
         let name = self.name(sort, id)?;
         let Some((bytes, version)) = self.engine.get_versioned(&name)? else { return Ok(None) };
@@ -156,7 +156,7 @@ fn decode<S: State>(bytes: Vec<u8>, version: u64) -> Result<Option<Kept<S>>, Fai
         (map.get("is").and_then(Value::as_str) == Some(S::IS)).then_some(map)
     });
     let Some(held) = held else { return Ok(None) };
-    // Somebody else may write such an extension: what it does not say rightly is none of ours.
+    // Another client may write such an extension: one with faults is none of ours.
     let Ok(state) = from_value::<S>(Value::Object(held.clone())) else { return Ok(None) };
     Ok(Some(Kept { state, record: *record, version, bytes }))
 }

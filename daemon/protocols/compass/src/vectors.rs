@@ -56,7 +56,7 @@ fn run(shared: &Weak<Shared>, told: &Receiver<Option<Due>>) {
                 for one in std::iter::once(one).chain(told.try_iter()) {
                     match one {
                         Some(due) => work.add(due),
-                        // What was amiss may be mended by the new settings.
+                        // The new settings may have mended the fault.
                         None => {
                             work.not_before = None;
                             work.backlog.recover();
@@ -100,7 +100,7 @@ impl Work {
         }
     }
 
-    /// Returns the time for which there is nothing to do unless somebody tells of something.
+    /// Returns the time for which there is nothing to do unless a change is told.
     fn pause(&self) -> Duration {
         match self.not_before {
             Some(until) => until.saturating_duration_since(Instant::now()),

@@ -16,7 +16,7 @@ pub const ACE: Scope = Scope("compass:ace");
 /// Everything, and forgetting.
 pub const OPERATOR: Scope = Scope("compass:operator");
 
-/// The one who asks.
+/// The caller.
 #[derive(Debug, Clone)]
 pub(crate) struct Who {
     tenant: String,
@@ -25,7 +25,8 @@ pub(crate) struct Who {
     is_ace: bool,
     is_operator: bool,
     is_agent: bool,
-    /// It came with a key, which says whom it speaks for. Without one, the network decided who gets here.
+    /// The caller has a token, which says for which agents it speaks. Without one, the network decided which callers
+    /// get here.
     has_token: bool,
     context: Conversation,
 }
@@ -62,7 +63,7 @@ impl Conversation {
 }
 
 impl Who {
-    /// Returns who asks by a caller and a request.
+    /// Returns the rights of a caller and a request.
     pub(crate) fn new(caller: &Caller, context: Conversation) -> Self {
         Self {
             tenant: caller.tenant_name().to_owned(),
@@ -85,7 +86,7 @@ impl Who {
         &self.context.trace_id
     }
 
-    /// Refuses whoever is no operator.
+    /// Refuses callers that are no operators.
     pub(crate) fn check_operator(&self, what: &str) -> Result<(), Failure> {
         if self.is_operator {
             return Ok(());
@@ -95,8 +96,8 @@ impl Who {
         )))
     }
 
-    /// Returns true if the caller may speak for this agent. One without a token speaks as whom the message names; a token
-    /// speaks for those it names.
+    /// Returns true if the caller may speak for this agent. One without a token speaks as the agent that the message
+    /// names; a token speaks for the agents that it names.
     pub(crate) fn may(&self, agent: &str) -> bool {
         let is = |own: &Arc<str>| **own == *agent;
         self.is_operator

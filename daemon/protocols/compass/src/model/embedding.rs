@@ -43,7 +43,7 @@ fn beginning(text: &str) -> &str {
 pub(crate) struct Maker {
     /// Its name.
     pub(crate) model: String,
-    /// Numbers of a vector, if somebody says.
+    /// Numbers of a vector, if the configuration states them.
     pub(crate) dims: Option<usize>,
 }
 
@@ -116,7 +116,7 @@ pub(crate) struct Texts {
     body: Vec<u8>,
     /// Texts that were sent.
     count: usize,
-    /// Numbers that a vector must have, if somebody says.
+    /// Numbers that a vector must have, if the configuration states them.
     dims: Option<usize>,
     /// Tokens of the texts by our own count.
     sent: usize,

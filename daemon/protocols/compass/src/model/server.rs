@@ -13,7 +13,7 @@ use crate::settings::Settings;
 
 /// Pauses before the second and the third try.
 const PAUSES: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(1)];
-/// After a call that failed nobody asks for this time: all would wait for the same.
+/// Time without calls after one that failed: all would wait for the same.
 pub(crate) const REST: Duration = Duration::from_secs(30);
 
 /// The words of an answer with the tokens in and out that are paid for, or its fault.
@@ -114,7 +114,7 @@ pub(crate) enum Why {
 pub(crate) struct Server {
     client: Arc<dyn ModelClient>,
     most_at_once: usize,
-    /// The time for which nobody asks after a call that failed.
+    /// The time without calls after one that failed.
     rest: Duration,
     under_way: AtomicUsize,
     rests_until: Mutex<Option<Instant>>,

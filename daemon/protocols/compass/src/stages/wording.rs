@@ -1,4 +1,4 @@
-//! The stage that the wording of one memory speaks for, where nobody marks it.
+//! The stage that the wording of one memory speaks for, where no caller marks it.
 //!
 //! Each cue of a text leans towards some stages and away from others; the stage with the largest sum is the one that the text
 //! speaks for. Cues are groups of common English words, a little of the shape of the text, what kinds of commands the actions are,
@@ -211,7 +211,7 @@ const DONE: &[&str] = &[
 /// Groups of words, each with what one of them in a text says for each stage.
 #[rustfmt::skip]
 const GROUPS: &[(&[&str], Lean)] = &[
-    // What will be, may be or has to be.
+    // Actions that will be, may be or have to be.
     (&[
         "could", "going", "i'd", "i'll", "it'll", "let", "lets", "may", "might", "must", "need",
         "needs", "shall", "should", "want", "wants", "we'd", "we'll", "will", "would", "you'd",
@@ -244,7 +244,7 @@ const GROUPS: &[(&[&str], Lean)] = &[
     (&[
         "it's", "so", "that's", "there's",
     ], [31, -41, 51, -40]),
-    // What somebody got wrong, and what surprised.
+    // Mistakes and surprises.
     (&[
         "actually", "apparently", "assumed", "assuming", "bad", "badly", "believed", "blamed",
         "fault", "forgot", "forgotten", "guess", "guessed", "hidden", "misread", "mistake",
@@ -252,17 +252,17 @@ const GROUPS: &[(&[&str], Lean)] = &[
         "shouldn't", "strange", "surprised", "surprising", "suspicious", "thought", "trusted",
         "weird", "wrong", "wrongly",
     ], [-25, 5, 35, -16]),
-    // What follows for later.
+    // Lessons for later.
     (&[
         "afterwards", "always", "conclusion", "future", "hindsight", "learned", "learnt", "lesson",
         "lessons", "moral", "prove", "proved", "proves", "proving", "remember", "retrospective",
         "rule", "summary", "takeaway", "writeup",
     ], [-12, -10, 47, -26]),
-    // What was.
+    // Reports of the past.
     (&[
         "been", "did", "had", "was", "were",
     ], [-52, 7, 55, -10]),
-    // What was not, and should have been.
+    // Things that did not happen, and should have.
     (&[
         "couldn't", "didn't", "hadn't", "neither", "never", "nobody", "nor", "nothing", "wasn't",
         "weren't",
@@ -307,7 +307,7 @@ const GROUPS: &[(&[&str], Lean)] = &[
     (&[
         "how", "what", "when", "where", "which", "who", "why",
     ], [26, -54, 52, -24]),
-    // What can be ruled out.
+    // Things that can be ruled out.
     (&[
         "neither", "nor", "nothing",
     ], [15, -7, 16, -24]),

@@ -160,7 +160,7 @@ impl Store {
     }
 }
 
-/// Works a change out, and again where somebody else was faster.
+/// Works a change out, and again if another client was faster.
 ///
 /// # Errors
 /// `CONFLICT` after three lost races.

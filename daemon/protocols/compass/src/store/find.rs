@@ -187,7 +187,8 @@ impl Store {
         }
         let query = Query {
             text: search.text.as_deref().map(Into::into),
-            // What knows words by their letters alone ranks worse here than words do: benches/data/compass/README.md.
+            // A model that knows words by their letters alone ranks worse here than words do:
+            // benches/data/compass/README.md.
             by_meaning: search.by_meaning && self.engine().knows_synonyms(),
             vector: search.vector.as_ref().map(|Understood { model, vector }| {
                 QueryVector::stated(Some(model), vector.clone())

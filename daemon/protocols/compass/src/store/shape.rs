@@ -1,4 +1,4 @@
-//! The members of OMIR that a state is mapped to, for everybody who reads the store without knowing COMPASS.
+//! The members of OMIR that a state is mapped to, for readers of the store that do not know COMPASS.
 
 use omir_core::extension::COMPASS_URL;
 use omir_core::instant::Timestamp;
@@ -87,14 +87,15 @@ impl Shape {
         }
         let is_other = self.content != before.content;
         if is_other || self.vector.is_some() {
-            // Whoever made a vector, it is of what the record said before; and of those made here one by a model of before goes.
+            // A vector of the old content goes, also one that a client made. A vector by a former model of ours goes,
+            // too.
             let goes = |one: &Extension| {
                 if is_other { one.url == EMBEDDING_URL } else { is_own(one) }
             };
             record.extension.get_or_insert_default().retain(|one| !goes(one));
         }
         self.write(&mut record, state);
-        // Where time has moved it, it stays.
+        // A tier that time has changed stays.
         record.tier = self.tier.filter(|_| before.tier.is_none());
         finished(record, moves)
     }

@@ -162,7 +162,7 @@ fn memory(extensions: &[u8]) -> Result<Option<Memory>, DecodeError> {
             continue;
         }
         let Some(state) = extension.bytes_of("valueJson") else { continue };
-        // What is no map is nobody's state.
+        // A value that is no map is no state of ours.
         let Ok(state) = Members::of(state) else { continue };
         if state.text("is")?.as_deref() == Some(Memory::IS) {
             return memory_of(&state);

@@ -1,4 +1,4 @@
-//! Whoever watches over agents.
+//! Supervisors of agents.
 
 use super::*;
 

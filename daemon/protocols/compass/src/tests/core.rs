@@ -1,4 +1,4 @@
-//! Storing, finding, contexts, changes, pruning, and who sees what.
+//! Storing, finding, contexts, changes, pruning, and what each caller sees.
 
 use omir_core::reference::ResourceType;
 use omird_engine::Encoding;
@@ -306,7 +306,7 @@ fn agents_do_not_see_each_other() {
     assert_eq!(list(&found, "/result/memories").len(), 0);
     let named = other("memory.retrieve", r#"{"query":"JWT","agent_id":"a1"}"#);
     assert_eq!(code(&named), -32104);
-    // Whoever watches over both sees both, and another tenant sees none.
+    // A supervisor of both sees both, and another tenant sees none.
     let ace = somebody(&[ACE], &["a2", "a1"]);
     let seen = rig.response(&ace, "memory.retrieve", r#"{"query":"JWT","agent_id":"a1"}"#);
     assert_eq!(list(&seen, "/result/memories").len(), 1);
@@ -328,7 +328,7 @@ fn null_is_as_good_as_nothing() {
         ("memory.get_compression_metrics", ""),
         ("memory.adjust_compression", r#","auto":false"#),
     ];
-    // The first agent of the token is another one: where nobody names an agent, the task says whose it is.
+    // The first agent of the token is another one: where the call names no agent, the task says whose it is.
     let ace = somebody(&[ACE], &["a2", "a1"]);
     let critical = ("memory.get_critical_memories", "");
     for (method, more) in methods.into_iter().chain([critical]) {
@@ -350,7 +350,7 @@ fn a_caller_without_the_scope_is_told_so() {
     assert_eq!(code(&refused), -32104);
     let lines = rig.lines.take();
     assert!(lines.iter().all(|line| line.contains("UNAUTHORIZED")), "{lines:?}");
-    // Who holds no scope of the protocol does not get as far as a call.
+    // A caller without a scope of the protocol does not get as far as a call.
     let reader = somebody(&[Scope::READ], &["a1"]);
     let refusal = rig.router.admit(&reader, &JSONRPC, Incoming::default()).map(|_| ()).unwrap_err();
     let denied =
@@ -710,7 +710,7 @@ fn memories_that_are_nearly_the_same_are_not_merged() {
     for n in 0..20 {
         rig.store(&format!("the dock is by the window, {n}"));
     }
-    // The same, of nobody's: a sweep merges these.
+    // The same without an owner: a sweep merges these.
     for _ in 0..20 {
         let text = r#"{"resourceType":"MemoryRecord","content":"the dock is by the window","entityRefs":[{"ref":"Entity/ct.t1"}]}"#;
         let change = rig.engine.prepare(text.as_bytes(), Encoding::Json, None).unwrap();

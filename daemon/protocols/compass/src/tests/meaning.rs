@@ -346,7 +346,7 @@ fn no_start_leads_past_the_cap() {
     let calls = server.calls();
     restart(&mut rig, &server, dear);
     remember(&rig, "m2", "The entrance is open.");
-    // Where there is no vector to compare with yet, nobody would be asked.
+    // A question asks the server only once there are vectors to compare with.
     wait_until("vectors are read in", || is(&found(&rig, "sink"), "/meta/degraded"));
     assert_eq!(text(&found(&rig, "sink"), "/meta/similarity"), "words");
     std::thread::sleep(Duration::from_millis(600));

@@ -1,4 +1,4 @@
-//! Signals: told to all who listen, once each, without contents where nobody knows who listens.
+//! Signals: told to all listeners, once each, and without contents to unknown ones.
 
 use std::time::Duration;
 
@@ -62,7 +62,7 @@ fn a_pattern_is_found_without_a_question_and_told_once() {
     assert_eq!((text(&body, "/signal_type"), number(&body, "/value")), ("pattern", 3.0));
     let known = rig.ask("memory.get_error_history", r#"{"task_id":"t1"}"#);
     assert_eq!(list(&known, "/patterns").len(), 1);
-    // What is known is no news, whoever looks.
+    // A pattern that is known is no news, whether a caller or the daemon looks.
     error(&rig, 0.3);
     let asked = rig.ask("memory.detect_error_patterns", r#"{"task_id":"t1"}"#);
     assert_eq!(number(&asked, "/patterns/0/count"), 4.0);

@@ -208,7 +208,7 @@ fn a_context_reads_the_past_stages_that_it_has_room_for() {
     assert!(
         text(&before[0], "/context").contains("Part 11") && is(&before[0], "/sections/0/truncated")
     );
-    // What is not read may be gone.
+    // A stage that the context does not read may be forgotten.
     let oldest = format!("MemoryRecord/cm.{}", oldest.unwrap()).parse().unwrap();
     rig.engine.execute(omird_engine::Change::Forget(vec![oldest])).unwrap();
     for (before, after) in before.iter().zip([context(small), context(whole)]) {
@@ -381,7 +381,7 @@ fn a_stage_that_is_not_named_is_completed_once() {
     }
     let progress = rig.ask("memory.get_task_progress", asked);
     assert_eq!(list(&progress, "/completed_stages").len(), 1);
-    // An empty one is completed by whoever names it.
+    // A call that names an empty one completes it.
     let named =
         format!(r#"{{"task_id":"t1","stage_id":"{}"}}"#, text(&progress, "/current_stage_id"));
     let done = rig.ask("memory.complete_stage", &named);

@@ -15,7 +15,7 @@ use crate::similarity::{Vectors, similarities};
 use crate::state::Memory;
 use crate::store::{Batch, Search, Shape, Sketch, Store, Understood};
 
-/// States a vector on a memory as a client does, who does not say what it was made of.
+/// States a vector on a memory, as a client does that does not say what it was made of.
 fn state_as_client(rig: &Rig, id: &str, model: &str) {
     let store = Store::new(&rig.engine, omird_router::DEFAULT_TENANT);
     let kept = kept(rig, id);
@@ -117,7 +117,7 @@ fn no_question_waits_for_a_batch_of_vectors_or_is_refused_for_one() {
     let answer = found(&rig, "is the battery full");
     assert_eq!(text(&answer, "/meta/similarity"), "meaning");
     assert!(vectors_of(&rig, "m2").is_empty(), "the batch is still under way");
-    // What the server says of the batch, it does not say of questions.
+    // A refusal of the batch does not count as one of questions.
     *server.fault.lock().unwrap() = Some(Reached::Refused);
     drop(released);
     wait_until("the batch is refused", || server.ended.load(Ordering::Acquire) == server.calls());
@@ -294,13 +294,13 @@ fn a_read_only_daemon_spends_nothing_and_changes_nothing() {
     rig.compass = Compass::new(&rig.engine, other, Some(server.clone()));
     std::thread::sleep(Duration::from_millis(500));
     assert_eq!(server.calls(), calls, "no vectors of another model are made");
-    // What a question costs could not be written down.
+    // The cost of a question could not be written down.
     rig.compass.reconfigure(settings());
     wait_until("vectors are read in", || is(&found(&rig, "red sink"), "/meta/degraded"));
     assert_eq!(ids(&found(&rig, "red sink")), ["m1"]);
     assert_eq!(server.calls(), calls);
     assert_eq!(kept(&rig, "m1").version, 2);
-    // What costs nothing needs no lease.
+    // A request that costs nothing needs no lease.
     rig.compass.reconfigure(Settings { usd_per_million_embedded: 0.0, ..settings() });
     let answer = found(&rig, "where is my cup");
     assert_eq!(text(&answer, "/meta/similarity"), "meaning");

@@ -211,7 +211,7 @@ impl Backlog {
         let half = dues.len() / 2;
         let silent = match why {
             NoAnswer::Capped if half > 0 => {
-                // Nobody was asked, and there may be money for half of them.
+                // No server was asked, and there may be money for half of them.
                 if is_part {
                     self.split(dues);
                 } else {

@@ -1,4 +1,4 @@
-//! The methods of whoever watches over agents: strategic context, outcomes of interventions, and what is critical.
+//! The methods of supervisors: strategic context, outcomes of interventions, and what is critical.
 
 use std::collections::BTreeMap;
 

@@ -158,7 +158,7 @@ pub(crate) fn made(
     task: Option<&Task>,
     wish: &Wish,
 ) -> Result<Made, Failure> {
-    // Where nobody asks anything, the stage that goes on is what matters of the memories; the others have their summaries.
+    // Without a question, memories of the current stage matter most; other stages have their summaries.
     let is_of_stage = task.is_some_and(|task| task.current_stage_id.is_some())
         && wish.query.is_none()
         && wish.level == Level::Auto;
@@ -205,7 +205,7 @@ pub(crate) fn made(
 }
 
 /// Adds memories, best first. The best are worth more than what is over, as far as their short forms take [`SHARE_OF_NOW`] of
-/// the budget. Where nobody asked anything they stand in order of time, as somebody reads them.
+/// the budget. Without a question they stand in order of time, as a person reads them.
 fn add_memories(
     call: &Call<'_>,
     draft: &mut Draft,
@@ -224,11 +224,11 @@ fn add_memories(
     for one in memories {
         let content = &one.kept.record.content;
         let text = match wish.level {
-            // Who asks for them as they are gets them so.
+            // A caller that asks for raw memories gets them as they are.
             Level::Raw => content.trim().to_owned(),
             _ => shown(content, &heard),
         };
-        // Who asks a question wants what answers it, whoever printed it.
+        // Printed output shows no text of its own; a question gets its summary, which may hold the answer.
         let text = match &wish.query {
             Some(_) if text.is_empty() && is_printed(content) => one.kept.state.summary.clone(),
             _ => text,
@@ -446,7 +446,7 @@ fn completed(task: &Task) -> Option<String> {
     Some(kinds.iter().map(|(kind, n)| format!("{n} {kind}")).collect::<Vec<_>>().join(", "))
 }
 
-/// Writes the errors that were recorded, and behind them what tools complained of and nobody recorded.
+/// Writes the errors that were recorded, and behind them complaints of tools that no call recorded.
 fn write_errors(
     call: &Call<'_>,
     draft: &mut Draft,

@@ -22,7 +22,7 @@ use crate::work::tasks::errors_of_stage;
 const MOST_LOGGED: usize = 10;
 /// Errors of which a type is looked for, at most.
 const MOST_LISTED: usize = 10_000;
-/// The share of errors that is told to whoever watches the agents, and the memories from which on it is one.
+/// The share of errors that is told to supervisors of the agents, and the memories from which on it is one.
 const ERROR_RATE: f64 = 0.30;
 const LEAST_MEMORIES: usize = 5;
 
@@ -119,8 +119,8 @@ pub(crate) fn record_error(call: &mut Call<'_>) -> Result<Map, Failure> {
     Ok(map)
 }
 
-/// Returns true if an error is sent again whose answer was lost. A stage and a time that nobody stated may differ: the task
-/// may have moved on meanwhile.
+/// Returns true if an error is sent again whose answer was lost. A stage and a time that the client did not state may
+/// differ: the task may have moved on meanwhile.
 fn says_same(
     known: &ErrorRecord,
     sent: &ErrorRecord,
@@ -167,7 +167,7 @@ fn shape_of_error(
     })
 }
 
-/// Returns what whoever watches the agents is told of an error at once, if anything.
+/// Returns the signal to supervisors that an error causes at once, if any.
 fn signal(
     call: &Call<'_>,
     task: &Task,

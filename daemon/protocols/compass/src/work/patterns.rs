@@ -18,7 +18,7 @@ use crate::work::shown;
 
 /// Errors among which patterns are looked for, at most.
 const MOST_EXAMINED: usize = 1000;
-/// Errors that a pattern names, and those of one type that are a pattern if nobody says otherwise.
+/// Errors that a pattern names, and those of one type that are a pattern by default.
 const MOST_NAMED: usize = 64;
 pub(crate) const LEAST_OFTEN: usize = 3;
 
@@ -100,7 +100,7 @@ pub(crate) struct Look<'w> {
 /// The patterns that were found, and the write that keeps them.
 pub(crate) struct Patterns {
     patterns: Vec<ErrorPattern>,
-    /// Those that nobody knew.
+    /// New ones.
     new: Vec<String>,
     examined: usize,
     pub(crate) batch: Batch,

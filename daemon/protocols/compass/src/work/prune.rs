@@ -13,7 +13,7 @@ use crate::state::Memory;
 use crate::store::{Batch, Kept, Search, retried};
 use crate::words::{MemoryType, PruneMode, PruneStrategy};
 
-/// The relevance below which `relevance` prunes, if nobody says otherwise.
+/// The relevance below which `relevance` prunes by default.
 const LITTLE: f64 = 0.2;
 /// Most that one call prunes, and one store.
 const MOST: usize = 1000;
@@ -49,7 +49,7 @@ pub(crate) fn prune(call: &mut Call<'_>) -> Result<Map, Failure> {
         (None, Some(agent)) => call.store.name(Sort::Agent, agent)?,
         (None, None) => return Err(Failure::params("/task_id", "task_id: names no task")),
     };
-    // What is put aside stays so where a later part loses a race, and counts.
+    // Memories that were archived stay archived and count, even if a later part loses a race.
     let mut archived: Vec<String> = Vec::new();
     retried(|| {
         let expired = strategy == PruneStrategy::Expired;
@@ -60,7 +60,7 @@ pub(crate) fn prune(call: &mut Call<'_>) -> Result<Map, Failure> {
         call.store.each_sketch(&search, |sketch| {
             examined += 1;
             let memory = &sketch.memory;
-            // What is archived already may still be forgotten.
+            // A memory that is archived already may still be forgotten.
             let is_open = !memory.archived || mode == PruneMode::Forget;
             let is_one = match strategy {
                 PruneStrategy::Capacity => true,
@@ -190,7 +190,7 @@ pub(crate) fn above_capacity(
                 put_aside(call, batch, &kept)?;
                 pruned += 1;
             }
-            // Somebody has changed it by another way since.
+            // Another client has changed it since.
             Some(kept) => call.shared.enter(&call.store, &kept.state)?,
             None => ledger.remove(&handle, &id),
         }
@@ -236,7 +236,7 @@ fn archive(
     let most = most_bytes(call);
     let (mut batch, mut ids, mut bytes) = (Batch::default(), Vec::new(), 0);
     for one in chosen {
-        // Read again: what a search found tells no version. Somebody else may have changed or forgotten it since.
+        // Read again: what a search found tells no version. Another client may have changed or forgotten it since.
         let kept = call.store.get_readable::<Memory>(Sort::Memory, &one.id)?;
         let is_open = |kept: &Kept<Memory>| !kept.state.archived && !kept.state.is_critical;
         let Some(kept) = kept.filter(is_open) else { continue };

@@ -22,15 +22,15 @@ use crate::work::understood::understood;
 
 /// Candidates of each origin. Among them the order is exact.
 const MOST_CANDIDATES: usize = 100;
-/// Hits among which they are looked for, where some hits are put aside or of a type that nobody asked for: the best by words, or
-/// the newest.
+/// Hits among which they are looked for, where some hits are put aside or of a type that was not asked for: the best by
+/// words, or the newest.
 const MOST_MET_BY_WORDS: usize = 10_000;
 const MOST_MET_BY_TIME: usize = 1000;
 /// Errors of a task that memories are held against.
 const MOST_ERRORS: usize = 20;
 /// Similarity from which on a critical memory has to do with the question.
 const RELATED: f64 = 0.1;
-/// A similarity that nobody asked for.
+/// A similarity that was not asked for.
 const NO_QUERY: f64 = 0.5;
 /// Sentences of a memory that are compared with those of another.
 const MOST_COMPARED: usize = 20;
@@ -43,7 +43,7 @@ pub(crate) struct Wanted<'q> {
     pub(crate) types: Vec<MemoryType>,
     /// Only memories of this stage.
     pub(crate) stage_id: Option<&'q str>,
-    /// The stage that memories are weighed by; that of the task where nobody says.
+    /// The stage that memories are weighed by; by default that of the task.
     pub(crate) stage_type: Option<StageType>,
     pub(crate) min_score: f64,
     pub(crate) archived: bool,
@@ -158,7 +158,7 @@ pub(crate) fn select(
     let (now, _) = call.store.now();
     let by_server = understood(call, wanted.query, task);
     let mut found = candidates(call, agent, task, &errors, wanted, by_server.as_ref())?;
-    // What cannot be an answer brings its neighbours nothing either.
+    // A memory that cannot be an answer does not raise its neighbours either.
     found.retain(|sketch| {
         wanted.stage_id.is_none_or(|stage| sketch.memory.stage_id.as_deref() == Some(stage))
     });
@@ -266,7 +266,7 @@ fn chosen(
     let is_there = |id: &String| memories.iter().any(|one| one.kept.state.memory_id == *id);
     let missed: Vec<String> = due.iter().filter(|id| !is_there(id)).cloned().collect();
     let coverage = if due.is_empty() { 1.0 } else { 1.0 - missed.len() as f64 / due.len() as f64 };
-    // Of what could not be read nobody knows if it is critical.
+    // A memory that could not be read may be critical.
     let coverage = coverage * known;
     Ok(Selection { memories, total, extended, coverage, known, missed, contradictions })
 }

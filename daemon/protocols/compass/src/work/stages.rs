@@ -330,14 +330,14 @@ fn signals(
         }
     }
     let (now, clock) = call.store.now();
-    // A clock that nobody trusts says nothing about how long a stage has lasted.
+    // A clock that is not trusted says nothing about how long a stage has lasted.
     if clock != omird_engine::ClockState::Unknown
         && let Ok(began) = omir_core::instant::Timestamp::parse(&note.began_at)
     {
         all.extend(stages::lasted(note.stage_type, now.hours_since(began) * 3600.0));
     }
     all.extend(errors_lately(call, task)?);
-    // Wording is unsure: it speaks only where nothing else moves the task, and only to whoever asks.
+    // Wording is unsure: it speaks only where nothing else moves the task, and only to a caller that asks.
     if stages::decided(&all, note.stage_type).is_none() {
         let actions = actions.unwrap_or_default();
         all.extend(stages::worded(note.stage_type, Wording { content, actions }));

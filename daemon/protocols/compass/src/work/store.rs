@@ -62,8 +62,8 @@ struct Wanted {
 pub(crate) fn store(call: &mut Call<'_>) -> Result<Map, Failure> {
     let wanted = read(call)?;
     call.params.finish()?;
-    // A memory that is put aside beside it is a condition more. Those that store at once choose the same ones, so whoever has
-    // lost to another leaves them to the next store: it is not for them that a memory is refused.
+    // A memory that is put aside beside it is a condition more. Calls that store at once choose the same ones. A call
+    // that has lost to another leaves them to the next store: its own memory is not refused for them.
     let mut puts_aside = true;
     retried(|| put(call, &wanted, std::mem::take(&mut puts_aside)))
 }
@@ -267,7 +267,7 @@ pub(crate) fn valid_until(call: &Call<'_>, kind: MemoryType, now: Timestamp) -> 
     (kind == MemoryType::Working).then(|| now.checked_add_micros(ttl))?
 }
 
-/// Reads out of the text what nobody stated.
+/// Reads members that the client did not state out of the text.
 fn encode(call: &Call<'_>, wanted: &Wanted, now: Timestamp) -> Memory {
     let content = wanted.content.as_str();
     let joined = |given: &[String], found: Vec<String>| {

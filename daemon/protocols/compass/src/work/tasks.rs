@@ -403,7 +403,7 @@ fn metric(call: &Call<'_>, made: &Compressed, compression_type: &str, now: Times
     }
 }
 
-/// Returns a stage that a task names: it is there, unless somebody took it out of the store by hand.
+/// Returns a stage that a task names: it is there, unless a person took it out of the store by hand.
 pub(crate) fn current_stage(call: &Call<'_>, id: &str) -> Result<Kept<Stage>, Failure> {
     let stage = call.store.get::<Stage>(Sort::Stage, id)?;
     stage.ok_or_else(|| Failure::not_found("stage", id))
