@@ -60,7 +60,7 @@ struct Inner {
     queue: Option<Sender<Message>>,
     thread: Mutex<Option<JoinHandle<()>>>,
     counts: Arc<Counts>,
-    /// Of callers whom nobody knows, and of all others: whoever guesses hides no refusal of a caller who has a token.
+    /// Of unknown callers, and of all others: a caller that guesses tokens hides no refusal of a caller with a token.
     throttles: [Mutex<Throttle>; 2],
     began: Instant,
     now: Now,

@@ -1,7 +1,7 @@
 //! Bounds on the work of HTTP and MCP that reads memories, decodes much or waits for the disk, off the threads that move bytes:
 //! so much at a time, so much that waits, and no more bytes of bodies and answers than a small machine has room for.
 //!
-//! What waits for the disk has turns of its own: a card that hangs must not hold up those who read.
+//! What waits for the disk has turns of its own: a card that hangs must not hold up readers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +16,7 @@ const WAITING: usize = 256;
 const AT_THE_DISK: usize = 8;
 /// Bytes of large bodies that are read or worked on; a larger one is read alone.
 const BODIES: usize = 64 << 20;
-/// Bytes of small ones: whoever sends a large one, and takes long, holds up nobody who asks for little.
+/// Bytes of small ones: a client that sends a large one slowly does not hold up clients with small requests.
 const SMALL_BODIES: usize = 16 << 20;
 /// Bytes that a body takes room for when its first byte comes; then twice as many ...
 const STEP: usize = 4 << 10;
@@ -26,7 +26,8 @@ const LONGEST_STEP: usize = 4 << 20;
 const ANSWERS: usize = 64 << 20;
 /// Bytes of a body or of an answer up to which it counts as small ...
 const SMALL: usize = 64 << 10;
-/// ... and of small answers that clients have not taken: whoever takes no large one holds up nobody who asks for little.
+/// ... and of small answers that clients have not taken: a client that does not take a large one does not hold up
+/// clients with small requests.
 const SMALL_ANSWERS: usize = 16 << 20;
 /// Answers that may wait for room: each is in memory already.
 const WAITING_FOR_ROOM: usize = 4;
@@ -62,7 +63,7 @@ pub(crate) struct Room(
     #[expect(dead_code, reason = "held until it is dropped")] Option<OwnedSemaphorePermit>,
 );
 
-/// Room of a body that comes in. It grows with what has come, so that whoever sends nothing holds nothing.
+/// Room of a body that comes in. It grows with what has come, so that a client that sends nothing holds nothing.
 pub(crate) struct BodyRoom {
     bodies: Arc<Semaphore>,
     small_bodies: Arc<Semaphore>,
@@ -229,7 +230,7 @@ async fn in_turn<T: Send + 'static>(
 ) -> Result<T, Error> {
     let turn = turns.clone().acquire_owned().await.map_err(|_| broken())?;
     let worked = tokio::task::spawn_blocking(move || {
-        // Until it is done, also where nobody waits for it any more.
+        // Held until the work is done, even if no client waits for it any more.
         let _turn = turn;
         work()
     });

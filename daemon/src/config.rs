@@ -68,7 +68,7 @@ pub struct Config {
     pub synchronised_file: PathBuf,
     /// Engine.
     pub settings: Settings,
-    /// Those who are let in.
+    /// Tokens, JWTs and their bounds.
     pub access: AccessSettings,
     /// Threads that read for queries.
     pub readers: usize,
@@ -99,7 +99,7 @@ pub struct Config {
 /// Reads a configuration file: what it says, and the keys as they are written.
 ///
 /// # Errors
-/// If it cannot be read or is no TOML, or has a key nobody knows; the message has line and key.
+/// If it cannot be read or is no TOML, or has an unknown key; the message has line and key.
 pub fn read(path: &Path) -> Result<(File, toml::Table), ConfigError> {
     let complain = |message: String| ConfigError {
         origin: Origin::File(path.to_owned()),
@@ -175,7 +175,7 @@ pub fn resolve(written: File, host: &Host) -> Result<Config, Invalid> {
         fusion,
         forgetting,
         read_only: written.access.read_only.unwrap_or(of_store.read_only),
-        // Where the rules put what they keep is where it is looked for.
+        // Recalls use the frame into which the rules put their memories.
         fixed_frame: fixed_frame.cloned().unwrap_or(of_store.fixed_frame),
         language,
         ..of_store

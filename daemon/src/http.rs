@@ -15,7 +15,7 @@
 //! | `answer` | refusals, and their statuses |
 //! | `guarded_body` | answers as clients take them |
 //! | `endpoints`, `openapi` | the table of paths, and the document made of it |
-//! | `monitoring`, `health` | what those ask who look after the daemon |
+//! | `monitoring`, `health` | what operators ask |
 //! | `omir`, `events` | the OMIR protocol, and recent events |
 //! | `akashik` | notifications of Akashik: server-sent events, and a WebSocket |
 //!

@@ -25,7 +25,7 @@ impl Liveness {
         let mut silent = Vec::new();
         for (name, sign) in asked {
             select! {
-                // An error: nobody is left to give one.
+                // An error: no thread is left to give one.
                 recv(sign) -> sign => if sign.is_err() { silent.push(name) },
                 recv(stopped) -> _ => return None,
                 default(deadline.saturating_duration_since(Instant::now())) => silent.push(name),

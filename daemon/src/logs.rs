@@ -157,8 +157,8 @@ pub fn parse(text: &str) -> Result<Targets, FilterError> {
     Ok(if parts.iter().any(|part| part.starts_with(CHATTY)) { filter } else { hushed(filter) })
 }
 
-/// The SDK of MCP tells of each request at `info`, and warns with the words of each one that is wrong: whoever has a token
-/// could fill the card. The audit lines have all of that. Only its errors are logged, unless a filter names it.
+/// The SDK of MCP tells of each request at `info`, and warns with the words of each one that is wrong: a client with a
+/// token could fill the card. The audit lines have all of that. Only its errors are logged, unless a filter names it.
 fn hushed(filter: Targets) -> Targets {
     let level = filter.default_level().unwrap_or(LevelFilter::OFF);
     filter.with_target(CHATTY, level.min(LevelFilter::ERROR))

@@ -1,4 +1,4 @@
-//! The settings of glibc's malloc that omird runs with, whoever starts it.
+//! The settings of glibc's malloc that omird runs with, however it is started.
 //!
 //! By itself malloc raises two thresholds as large blocks are freed, and from then on keeps what a start, an
 //! import or a sealing took. It reads its settings once, from the environment, before `main`: see
@@ -10,7 +10,7 @@ use std::ffi::OsString;
 pub const SETTINGS: [(&str, &str); 2] =
     [("MALLOC_MMAP_THRESHOLD_", "131072"), ("MALLOC_TRIM_THRESHOLD_", "131072")];
 
-/// The settings to start again with; none if there is no such malloc, or someone chose others by its tunables.
+/// The settings to start again with; none if there is no such malloc, or its tunables are set already.
 pub(crate) fn lacking(
     variable: impl Fn(&str) -> Option<OsString>,
 ) -> Vec<(&'static str, &'static str)> {

@@ -6,7 +6,7 @@
 //! | file | holds |
 //! |---|---|
 //! | `tools` | tools as MCP lists them, and one call from its arguments to its result |
-//! | `waiting` | progress of a call, and its end where nobody waits any more |
+//! | `waiting` | progress of a call, and its end when the client waits no more |
 //! | `resources` | a memory, and the status, as resources |
 
 mod resources;
@@ -81,7 +81,7 @@ impl Mcp {
         Self(Arc::new(Inner { protocols, toolboxes, only_caller, capacity, beat }))
     }
 
-    /// Returns who asks.
+    /// Returns the caller.
     fn caller(&self, context: &RequestContext<RoleServer>) -> Result<Caller, ErrorData> {
         let parts = context.extensions.get::<axum::http::request::Parts>();
         let of_request = parts.and_then(|parts| parts.extensions.get::<Caller>());

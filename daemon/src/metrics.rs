@@ -3,7 +3,7 @@
 //! | file | holds |
 //! |---|---|
 //! | `requests` | requests, counted where the router ends them |
-//! | `figures` | the table of what is read from the status of the daemon when somebody asks |
+//! | `figures` | the table of what is read from the status of the daemon at each request |
 //! | `counts` | what protocols count |
 //! | `process` | the process |
 //!
@@ -35,7 +35,8 @@ pub const MEDIA_TYPE: &str = "application/openmetrics-text; version=1.0.0; chars
 pub struct Metrics(Arc<Registry>);
 
 impl Metrics {
-    /// Returns the measures of a daemon: `requests`, and what `status` and the protocols' `counts` give each time somebody asks.
+    /// Returns the measures of a daemon: `requests`, and what `status` and the protocols' `counts` give at each
+    /// request.
     pub fn new(
         requests: &Requests,
         status: impl Fn() -> Value + Send + Sync + 'static,

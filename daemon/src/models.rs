@@ -1,7 +1,8 @@
 //! The client of a server of language models, the one of the program: JSON over HTTP/1.1, to an address on this machine unless
 //! the configuration says otherwise.
 //!
-//! A call has a connection of its own, a bound on what it reads, and a deadline for all of it. Whoever calls waits.
+//! A call has a connection of its own, a bound on what it reads, and a deadline for all of it. The calling thread
+//! waits.
 
 use std::fmt;
 use std::io;

@@ -116,7 +116,7 @@ fn serve(mut running: Running, arguments: &Arguments, logs: &Logs) -> Result<(),
     let in_folder = |error: FolderError| in_data(DataFault::Folder(error));
     data_folder::make(data).map_err(in_folder)?;
     let _removed_on_drop = arguments.memory_only.then(|| RemovedOnDrop(data.clone()));
-    // Named for this very start, whoever the folder belongs to.
+    // Named for this very start, whichever user owns the folder.
     let is_named = arguments.data.is_some() || arguments.memory_only;
     if !is_named && !config.settings.read_only {
         data_folder::check_owner(data, &Host::ask()).map_err(in_folder)?;
@@ -227,7 +227,8 @@ fn protocol_settings(
         experience: config.experience.clone(),
         experience_key: key.derived("omird: people in experiences"),
         manifesto: config.manifesto,
-        // With the key of the device, under a prefix of their own: who trusts its segments trusts these proofs.
+        // With the key of the device, under a prefix of their own: a verifier that trusts its segments trusts these
+        // proofs.
         manifesto_keys: manifesto::Keys::signing(key.secret()),
         simulated,
         compass: config.compass.clone(),
@@ -258,8 +259,8 @@ fn audit_of(config: &Config, engine: &Engine) -> std::io::Result<Audit> {
     Ok(audit)
 }
 
-/// Waits until the program is to end: told to by a signal, or broken. Going on would look alive from outside and
-/// answer nobody; systemd starts it again (`Restart=on-failure`).
+/// Waits until the program is to end: told to by a signal, or broken. Going on would look alive from outside and answer
+/// no client; systemd starts it again (`Restart=on-failure`).
 async fn end(
     signals: Signals,
     broken: &mut tokio::sync::oneshot::Receiver<&'static str>,
@@ -285,7 +286,7 @@ fn announce(config: &Config, transports: &OtherTransports) {
         config.robot,
         config.data.display()
     );
-    // Nobody listening is no reason not to serve.
+    // A service manager that does not listen is no reason not to serve.
     let _ = line.and_then(|()| out.flush());
 }
 

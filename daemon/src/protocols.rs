@@ -1,4 +1,4 @@
-//! Protocols: what can be asked of the memory, whoever carries it.
+//! Protocols: what can be asked of the memory, over any transport.
 //!
 //! Each protocol is a table of methods, and code that turns an admitted request into what the engine does. A protocol
 //! opens no socket, knows no transport and no other protocol.
@@ -60,7 +60,7 @@ impl fmt::Debug for ModelPath {
 /// The protocols of one daemon, and the router before them: what a transport is started with.
 #[derive(Clone)]
 pub struct Protocols {
-    /// Knows who asks.
+    /// Identifies callers.
     pub access: Access,
     /// Decides what is worked on.
     pub router: Router,

@@ -28,7 +28,7 @@ pub fn with_settings() {
     if let Some(name) = arguments.next() {
         again.arg0(name);
     }
-    // Where this returns, the program goes on as it is.
+    // The program goes on as it is if this returns.
     let _ = again.args(arguments).envs(lacking).env(AGAIN, "1").exec();
 }
 

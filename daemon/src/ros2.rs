@@ -40,8 +40,8 @@ pub struct Node {
     _listening: Listening,
 }
 
-/// Something that others look at and one takes away: whoever takes it waits for those who look, and so it ends where
-/// it was taken, and never with one who only looked.
+/// Something that many threads look at and one takes away. The taker waits for those that look, so it ends where it was
+/// taken, and never in a thread that only looked.
 struct Slot<T>(RwLock<Option<T>>);
 
 impl<T> Slot<T> {
@@ -78,7 +78,7 @@ impl Node {
                 surveyor.map_moved(&event.target, || decoded(&event.resource).ok());
             }
             announcer.announce(|| {
-                // Whoever may not read in this graph hears of what, and no more.
+                // A graph without the scope to read gets references alone.
                 let may_read = access.graph(ROS2).scopes.hold(Scope::READ);
                 if may_read { notice(event) } else { Some(reference_alone(event)) }
             });
@@ -98,7 +98,7 @@ impl Node {
 
 impl Drop for Node {
     fn drop(&mut self) {
-        // What it had kept is stored.
+        // The participant stores what it had kept.
         drop(self.participant.take());
     }
 }
@@ -154,7 +154,7 @@ fn unreadable(file: &Path, error: &std::io::Error) -> Error {
     Error::at(Code::NotFound, "/path", format!("{}: {error}{hint}", file.display()))
 }
 
-/// Bytes of a file. Asked before it is opened: opening a pipe waits for somebody to write into it.
+/// Bytes of a file. Asked before it is opened: opening a pipe waits for a writer.
 fn size_of(file: &Path) -> Result<u64, Error> {
     let metadata = std::fs::metadata(file).map_err(|error| unreadable(file, &error))?;
     if !metadata.is_file() {
@@ -170,7 +170,7 @@ struct RoutedMemory {
 }
 
 impl RoutedMemory {
-    /// The one who calls a service. A ROS graph has no tokens, so it acts with `[ros2] scopes`. An answer goes out as one
+    /// The caller of a service. A ROS graph has no tokens, so it acts with `[ros2] scopes`. An answer goes out as one
     /// message.
     fn service_caller(&self) -> Caller {
         let most = self.protocols.omir.limits().for_import().max_payload_bytes;

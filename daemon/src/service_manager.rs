@@ -32,7 +32,7 @@ pub fn reloaded(status: &str) -> String {
     format!("{READY}\nSTATUS={line}")
 }
 
-/// Tells whoever started this process with `$NOTIFY_SOCKET`, if that was a service manager. One that does not listen
+/// Tells the service manager that started this process with `$NOTIFY_SOCKET`, if one did. One that does not listen
 /// is no reason not to serve.
 pub fn tell(state: &str) {
     let Some(socket) = std::env::var_os("NOTIFY_SOCKET").filter(|socket| !socket.is_empty()) else {

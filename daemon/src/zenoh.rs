@@ -169,7 +169,7 @@ impl Service {
             let engine = engine.clone();
             let probe = move || {
                 engine.probe_readers();
-                // Whoever asked may not wait any more.
+                // The client may not wait any more.
                 let _ = alive.send(());
             };
             context.pool.pool().probe(probe);
@@ -192,7 +192,7 @@ impl Service {
             ..
         } = self;
         drop((queryables, subscriber, namesake, clock));
-        // What waits there ends before the session does: its refusal is announced.
+        // Deletions that wait are refused before the session ends, so that the refusals are announced.
         context.deleter.stop();
         drop((alive, context, announcing));
         if let Err(error) = session.close().wait() {
@@ -296,7 +296,7 @@ impl Context {
     ///
     /// An operation is only meant when it is named: a network browser that asks for `**` must not
     /// forget or store anything, nor make the daemon export all it has. What changes something is asked of one robot by
-    /// its exact name, so that whoever denies that key has denied it.
+    /// its exact name, so that a rule that denies that key has denied it.
     fn dispatch(self: &Arc<Self>, served: ServedKey, query: Query) {
         let key = query.key_expr().as_str();
         let pool = self.pool.pool();

@@ -64,7 +64,7 @@ impl Rotating {
             return Err(self.fault(error));
         }
         if self.open.as_ref().is_some_and(|open| !open.is_at(&self.path)) {
-            // Somebody moved it away, as logrotate does, or deleted it.
+            // Another program moved it away, as logrotate does, or deleted it.
             self.open = None;
         }
         match self.try_append(lines) {
@@ -149,7 +149,7 @@ fn moved(from: &Path, to: &Path) -> io::Result<()> {
 
 impl Open {
     fn at(path: &Path) -> io::Result<Self> {
-        // A pipe would wait for somebody to read it, and what a link leads to is not omird's to close to others.
+        // A pipe would wait for a reader. A link may lead to a file that is not omird's to close to others.
         let flags = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOFOLLOW;
         let flags = flags.bits().cast_signed();
         let mut options = OpenOptions::new();

@@ -1,5 +1,5 @@
-//! The pace at which refusals may be told one by one. Whoever guesses tokens causes thousands a second, and each line wears out
-//! the card.
+//! The pace at which refusals may be told one by one. A caller that guesses tokens causes thousands a second, and each
+//! line wears out the card.
 
 use std::time::Duration;
 

@@ -126,7 +126,7 @@ fn contents(key: &str, file: &Path) -> Result<Vec<u8>, Invalid> {
     if !file.is_absolute() {
         return Err(refused(&"is no absolute path"));
     }
-    // Asked before it is opened: opening a pipe waits for somebody to write into it.
+    // Asked before it is opened: opening a pipe waits for a writer.
     match std::fs::metadata(file) {
         Ok(found) if !found.is_file() => return Err(refused(&"is no file")),
         Err(error) => return Err(refused(&error)),

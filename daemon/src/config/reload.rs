@@ -8,7 +8,7 @@ use toml::{Table, Value};
 use super::{Config, Invalid};
 use crate::zenoh::largest_message;
 
-/// The keys that take hold at once: what they say is read where it is used. Whoever adds a key decides whether it is
+/// The keys that take hold at once: what they say is read where it is used. The author of a new key decides if it is
 /// one; each that is not here waits for a restart.
 const LIVE: [&str; 64] = [
     "log",
@@ -319,7 +319,7 @@ mod tests {
         let written: Table = toml::from_str(&all).unwrap();
         assert_eq!(*running.config(), of(&written).unwrap());
         assert_eq!(running.reload(&written, &of).unwrap(), Reloaded::default());
-        // What says nothing by itself is no change, and counts once it does.
+        // A key that says nothing by itself is no change, and counts once it does.
         let (mut running, taken, waiting) = reloaded(model, &format!("{alone}{model}"));
         assert_eq!((taken.len(), waiting.len()), (0, 0));
         let later = running.reload(&written, &of).unwrap();

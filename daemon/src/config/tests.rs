@@ -67,7 +67,7 @@ fn keys(header: &str) -> Vec<String> {
 
 #[test]
 fn the_sample_shows_every_key() {
-    // What is a comment shows its key too.
+    // Keys in comments count as shown.
     let mut section = String::new();
     let mut shown = Vec::new();
     for line in SAMPLE.lines() {

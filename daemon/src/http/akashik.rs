@@ -1,6 +1,7 @@
 //! The notifications of an agent's subscriptions: as server-sent events, and over a WebSocket.
 //!
-//! Each client has a queue of its own. One that is too slow for it misses some, is told so, and holds up nobody.
+//! Each client has a queue of its own. One that is too slow for it misses some, is told so, and does not hold up
+//! others.
 
 pub(super) mod stream;
 pub(super) mod websocket;
@@ -53,7 +54,7 @@ fn denial(context: &Context, why: Denial) -> Result<HttpResponse, Refused> {
     Ok(sent(exchange.refuse(&denied), None))
 }
 
-/// Finds out who listens as which agent, and begins to listen.
+/// Identifies the caller and its agent, and begins to listen.
 async fn open(context: &Arc<Context>, parts: &Parts) -> Result<Notifications, Denial> {
     let router = &context.protocols.router;
     let caller = identify(context, parts).map_err(|refusal| {
@@ -150,7 +151,7 @@ impl Notifications {
 
     /// Waits for what comes next. Nothing is lost where the wait is given up.
     async fn next(&mut self) -> Next {
-        // What is missed comes behind what was in the queue when it was full.
+        // The notice of missed events comes behind those that filled the queue.
         let is_behind = self.waiting.is_empty() && self.missed.swap(false, Ordering::Relaxed);
         let next = if is_behind {
             Next::Missed

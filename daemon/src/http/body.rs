@@ -54,7 +54,7 @@ impl Most {
 /// A request whose body is still to come, as its audit line has it.
 #[derive(Clone, Copy)]
 pub(crate) struct UnreadRequest<'a> {
-    /// Who asks.
+    /// The caller.
     pub(crate) caller: &'a Caller,
     /// For what.
     pub(crate) method: &'static Method,
@@ -63,7 +63,8 @@ pub(crate) struct UnreadRequest<'a> {
 }
 
 impl UnreadRequest<'_> {
-    /// Reads the body, if the caller may ask at all: for one who may not, nothing is read. A refusal has its audit line.
+    /// Reads the body, if the caller may ask at all: for one that may not, nothing is read. A refusal has its audit
+    /// line.
     ///
     /// # Errors
     /// The router's, 413, 408, 400, or `BUSY`.
@@ -104,7 +105,8 @@ fn deadline(began: Instant, last: Instant, bytes: usize) -> Instant {
     (began + paid).min(last + TIME)
 }
 
-/// Reads a body of at most so many bytes. It takes room as it comes: a client that sends nothing holds up nobody.
+/// Reads a body of at most so many bytes. It takes room as it comes: a client that sends nothing does not hold up
+/// others.
 ///
 /// # Errors
 /// 413, 408, 400, or `BUSY`.
@@ -237,7 +239,7 @@ mod tests {
                 assert_eq!(came.err().map(|refused| refused.status.as_u16()), status, "{length}");
             }
         }
-        // What is announced above the bound is refused for that, and nothing of it is read.
+        // A body announced above the bound is refused as too large, and none of it is read.
         let refused = read(&capacity, &headers(Some(LARGE.bytes + 1)), stalled(0), LARGE).await;
         assert_eq!(refused.err().map(|refused| refused.error.code), Some(Code::TooLarge));
     }

@@ -1,4 +1,4 @@
-//! The caller of a request: whom its token speaks for, or the owner on the socket.
+//! The caller of a request: the holder of its token, or the owner on the socket.
 
 use hyper::HeaderMap;
 use hyper::header::{AUTHORIZATION, HeaderValue};
@@ -19,7 +19,7 @@ const SOCKET: &str = "socket";
 /// on to another, such as a language model, and keep changes to itself.
 const READ_ONLY: &str = "omir-read-only";
 
-/// Finds out who asks for a method, and for the resource that its path names. A refusal has its audit line.
+/// Identifies the caller, for a method and the resource that its path names. A refusal has its audit line.
 ///
 /// # Errors
 /// `Unauthenticated`, in the words of omird: a protocol that has its own asks [`identify`].
@@ -41,7 +41,7 @@ pub(crate) fn ask_who(
     })
 }
 
-/// Finds out who asks. Over HTTP that takes a token, whatever the other ways in take.
+/// Identifies the caller. Over HTTP that takes a token, whatever the other ways in take.
 ///
 /// # Errors
 /// `Unauthenticated`.
@@ -57,12 +57,12 @@ pub(crate) fn identify(context: &Context, parts: &Parts) -> Result<Caller, Refus
     Ok(Caller { only_reads, ..caller })
 }
 
-/// The one who asks for an answer in many parts: a token that is revoked meanwhile is in force no longer for the rest.
+/// The caller of an answer in many parts: a token that is revoked meanwhile is in force no longer for the rest.
 pub(crate) struct CallerCredentials(Box<Parts>);
 
 impl CallerCredentials {
-    /// Copies what tells who asks. The rest of the request is not kept for as long as the answer takes, nor are the 8 kB that it
-    /// was read into: each header is a part of them.
+    /// Copies the headers that identify the caller. The rest of the request is not kept for as long as the answer
+    /// takes, nor are the 8 kB that it was read into: each header is a part of them.
     pub(crate) fn of(parts: &Parts) -> Self {
         let (mut credentials, ()) = hyper::Request::new(()).into_parts();
         for value in parts.headers.get_all(AUTHORIZATION) {
@@ -86,7 +86,7 @@ impl CallerCredentials {
     }
 }
 
-/// Returns the caller of a request that says of nobody who it is from.
+/// Returns the caller of a request without a token.
 pub(super) fn nobody(parts: &Parts) -> Caller {
     Caller::unknown(transport(parts))
 }

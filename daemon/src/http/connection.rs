@@ -53,7 +53,7 @@ pub(crate) struct Arrival {
 }
 
 impl Arrival {
-    /// Returns true on the socket: who may open that is the owner.
+    /// Returns true on the socket: only the owner may open that.
     pub(crate) fn is_of_owner(&self) -> bool {
         self.local.is_none()
     }
@@ -101,7 +101,7 @@ impl Server {
 
     /// Accepts connections on the socket until the daemon stops.
     pub(super) async fn accept_socket(mut self, socket: UnixListener) {
-        // Places of its own: whoever holds all of the port keeps no owner out.
+        // Places of its own: clients that hold all of the port do not keep the owner out.
         self.places = Arc::new(Semaphore::new(self.context.settings.connections));
         while let Some(accepted) = self.next(socket.accept()).await {
             let Some((stream, _)) = self.usable(accepted).await else { continue };

@@ -113,7 +113,7 @@ impl Serves {
         }
     }
 
-    /// Returns true if nobody need say who asks.
+    /// Returns true if no token is needed.
     pub(super) fn is_open(self) -> bool {
         match self {
             Self::Live | Self::Ready => true,

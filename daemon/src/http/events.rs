@@ -268,7 +268,7 @@ impl Cursor {
                     return Next::Events(next);
                 }
             }
-            // An error: the daemon is gone, and who waits is told so in another way.
+            // An error: the daemon is gone, and clients that wait are told so in another way.
             if self.end.changed().await.is_err() {
                 std::future::pending::<()>().await;
             }

@@ -165,7 +165,7 @@ impl RequestHead<'_> {
         told.await.map_err(|_| failed(unanswered()))
     }
 
-    /// Finds out who asks. Nobody need say so for what is open.
+    /// Identifies the caller. Open methods need no token.
     fn caller(&self, parts: &Parts) -> Result<Caller, Box<Denied>> {
         let (context, method) = (self.context, self.method);
         identify(context, parts).or_else(|refusal| {
@@ -189,7 +189,7 @@ impl RequestHead<'_> {
         let mut parameters = query_parameters(parts)?;
         let names = names.map_err(|_| Error::new(Code::InvalidQuery, "the path is not UTF-8"))?;
         for (name, value) in &names {
-            // What the path names is not named once more.
+            // A parameter in the path takes the place of one in the query.
             parameters.retain(|(known, _)| known != name);
             parameters.push((name.to_owned(), value.to_owned()));
         }

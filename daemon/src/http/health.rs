@@ -1,4 +1,4 @@
-//! Signs of life for those who watch from outside: no token is needed, and nothing is said but whether it works.
+//! Signs of life for monitors outside: no token is needed, and nothing is said but whether it works.
 //!
 //! `/health/live` is answered by a process that answers at all. `/health/ready` is on proof: the writer has dealt with a message,
 //! a reading thread has read what is stored, and the card takes what is written.
@@ -19,14 +19,14 @@ use crate::liveness::Liveness;
 
 /// Longest wait for a proof.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Time for which a look is good: whoever asks more often, without a token, causes no more work.
+/// Time for which a look is good: a client that asks more often, without a token, causes no more work.
 const GOOD_FOR: Duration = Duration::from_secs(1);
 
 /// Looks whether the daemon is ready.
 pub(super) struct Health {
     liveness: Liveness,
     card: Arc<dyn Fn() -> CardState + Send + Sync>,
-    /// The last look. Who asks meanwhile waits for the one under way.
+    /// The last look. A request that comes meanwhile waits for the look under way.
     last: Mutex<Option<(Instant, Vec<String>)>>,
 }
 
@@ -55,7 +55,7 @@ impl Health {
             let card = Some(card()).filter(|state| state.is_unfit());
             silent.chain(card.map(|state| format!("the card is {}", state.as_str()))).collect()
         });
-        // Where all threads that may wait hang, the look does not even begin.
+        // The look does not even begin if all threads that may wait hang.
         let reasons = match tokio::time::timeout(2 * PATIENCE, look).await {
             Ok(Ok(reasons)) => reasons,
             Ok(Err(_)) => vec!["a bug ended the look".to_owned()],
@@ -113,7 +113,7 @@ mod tests {
         let health = health(is_silent.clone(), asked.clone(), CardState::Full);
         assert_eq!(health.reasons().await, ["no sign of life from the writer"]);
         is_silent.store(false, Ordering::Relaxed);
-        // A thousand who ask cause one look.
+        // A thousand requests cause one look.
         for _ in 0..1000 {
             health.reasons().await;
         }

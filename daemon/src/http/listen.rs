@@ -99,7 +99,7 @@ pub(super) fn socket(data: &Path) -> io::Result<(UnixListener, PathBuf)> {
     }
     let unbound = UnixSocket::new_stream()?;
     unbound.bind(Address::of(data)?.path())?;
-    // Nobody can connect before it listens, and so nobody but the owner ever.
+    // No client can connect before it listens, and so only the owner ever can.
     std::fs::set_permissions(&path, Permissions::from_mode(0o600))?;
     Ok((unbound.listen(BACKLOG)?, path))
 }

@@ -1,4 +1,4 @@
-//! `/health/…`, `/metrics` and `/openapi.json`: for those who look after the daemon, by no protocol of the memory.
+//! `/health/…`, `/metrics` and `/openapi.json`: for operators, outside all protocols of the memory.
 
 use std::sync::{Arc, OnceLock};
 
@@ -30,9 +30,9 @@ const fn row(name: &'static str, scope: Scope) -> Method {
 
 /// `/metrics`: what the memory is like is read.
 pub(super) static METRICS: Method = row("metrics", Scope::READ);
-/// `/openapi.json`: for everybody who has a token.
+/// `/openapi.json`: for every caller with a token.
 pub(super) static DOCUMENT: Method = row("openapi", Scope::OPEN);
-/// `/mcp`: for everybody who has a token. Each tool is a method of its own.
+/// `/mcp`: for every caller with a token. Each tool is a method of its own.
 pub(super) static MCP: Method = row("mcp", Scope::OPEN);
 
 pub(super) async fn live() -> Response {

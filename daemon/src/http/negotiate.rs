@@ -246,7 +246,7 @@ mod tests {
         let json = (CONTENT_TYPE, "application/json");
         let coded = |coding| content(&headers(&[json.clone(), (CONTENT_ENCODING, coding)]));
         assert!(coded("Identity").is_ok() && coded("gzip").is_err());
-        // What comes twice is not the one that we would rather read.
+        // A header that comes twice is not read as the one that suits us.
         let twice = |name: HeaderName, values: [&'static str; 2]| {
             let mut headers = headers(&[(CONTENT_TYPE, "application/json")]);
             headers.remove(&name);

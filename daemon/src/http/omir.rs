@@ -99,7 +99,7 @@ struct Admission {
     slot: Slot,
 }
 
-/// Finds out who asks, reads parameters and body within the bounds of the method, and has the router decide.
+/// Identifies the caller, reads parameters and body within the bounds of the method, and has the router decide.
 async fn admit(
     context: &Context,
     row: &'static Method,
@@ -117,7 +117,7 @@ async fn admit(
     let merges = parameters.iter().any(|(name, _)| name == "merge");
     let most = most_bytes(context, row, merges);
     let body::Read { bytes, room } = asked.read(context, &parts.headers, body, most).await?;
-    // What waits has a slot before it is taken on: a client that is told BUSY has begun nothing.
+    // The request takes a slot before it is admitted: a client that is told BUSY has begun nothing.
     let slot = context.capacity.slot().map_err(|error| refuse(bytes.len(), error))?;
     let size = bytes.len();
     let incoming = Incoming { bytes: size, merges, ..Incoming::default() };

@@ -59,7 +59,7 @@ pub(super) async fn answer(
     }
     guard::open_to(origin, headers);
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    // What is remembered is nobody else's.
+    // Memories are private: no cache keeps them.
     headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
     response
 }

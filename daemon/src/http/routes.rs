@@ -1,4 +1,4 @@
-//! The routes of all protocols, in one place: whoever brings a protocol over HTTP merges its routes here.
+//! The routes of all protocols, in one place: a new protocol over HTTP merges its routes here.
 
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::engine::Code;
 /// The paths that the table does not have, and that of all operations of OMIR.
 const OTHERS: [&str; 2] = ["/mcp", "/omir/v1/{operation}"];
 
-/// Returns all routes. A handler that needs to know who asks calls [`ask_who`](super::caller::ask_who).
+/// Returns all routes. A handler that needs the caller calls [`ask_who`](super::caller::ask_who).
 pub(super) fn routes(context: Arc<Context>) -> Router {
     let page = page();
     Router::new()

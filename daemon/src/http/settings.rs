@@ -40,7 +40,7 @@ impl Default for Settings {
 /// The port to listen on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Listen {
-    /// Nobody stated one: [`DEFAULT_LISTEN`], unless it is taken.
+    /// The configuration states none: [`DEFAULT_LISTEN`], unless it is taken.
     Default,
     /// This one; port 0 is any free one.
     At(SocketAddr),

@@ -134,7 +134,7 @@ impl Tls {
         now.config.clone()
     }
 
-    /// Reads the files again, because somebody says so.
+    /// Reads the files again, at the operator's request.
     pub(super) fn reload(&self) {
         self.look(&mut self.now.lock(), true);
     }
@@ -151,7 +151,8 @@ impl Tls {
                 tracing::info!("http: the certificate was read again");
             }
             Err(error) => {
-                // What is faulty for a passing reason is read again once a client comes. The log says it once.
+                // A certificate that is faulty for a passing reason is read again once a client comes. The log says it
+                // once.
                 let message = error.to_string();
                 if anyway || now.fault.as_ref() != Some(&message) {
                     tracing::error!("http: the certificate that runs is kept: {message}");

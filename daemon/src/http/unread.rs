@@ -1,4 +1,4 @@
-//! Bodies that nobody read to their end: of requests that are refused by their head.
+//! Bodies that were not read to their end: of requests that are refused by their head.
 //!
 //! What follows on a connection of HTTP/1.1 is the rest of the body, and not the next request. A short rest is read and dropped,
 //! so that the connection can be used again. Otherwise the answer says that it is closed: a client that is not told sends its next
@@ -40,14 +40,14 @@ impl Unread {
         Self { body: Shared(Arc::new(Mutex::new(body))), is_left_alone, can_close }
     }
 
-    /// Returns the body for whoever works on the request.
+    /// Returns the body for the handler of the request.
     pub(super) fn body(&self) -> Body {
         Body::new(Shared(self.body.0.clone()))
     }
 
     /// Returns true if the connection can be used again: the body has been read to its end, or the rest of it was short.
     pub(super) async fn is_gone(&self) -> bool {
-        // Somebody works on with it.
+        // A handler still works with it.
         if !self.can_close || Arc::strong_count(&self.body.0) > 1 || self.body.is_end_stream() {
             return true;
         }

@@ -1,4 +1,5 @@
-//! A call while somebody waits for it: progress is told in a steady beat, and the work learns when nobody waits any more.
+//! A call while a client waits for it: progress is told in a steady beat, and the work learns when no client waits any
+//! more.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::router::tool::CallObserver;
 
-/// What the work and whoever waits for it know of each other.
+/// The state that the work shares with the task that waits for it.
 #[derive(Debug, Default)]
 struct State {
     is_given_up: AtomicBool,
@@ -21,7 +22,7 @@ struct State {
     of: AtomicU64,
 }
 
-/// Held while somebody waits.
+/// Held while a task waits.
 #[derive(Debug)]
 pub(super) struct Waiting(Arc<State>);
 
@@ -60,7 +61,7 @@ impl CallObserver for Observer {
 /// The way to tell of progress, and the sign to give up.
 pub(super) struct Progress {
     peer: Peer<RoleServer>,
-    /// Whoever asked wants to be told.
+    /// The client asked for progress.
     token: Option<ProgressToken>,
     cancelled: CancellationToken,
     began: Instant,

@@ -1,4 +1,4 @@
-//! Counts of the protocols, read when somebody asks.
+//! Counts of the protocols, read at each request.
 
 use std::fmt;
 

@@ -122,7 +122,7 @@ pub(super) struct Figures {
 }
 
 impl Figures {
-    /// Measures of the status that `status` gives each time somebody asks.
+    /// Measures of the status that `status` gives at each request.
     pub(super) fn of(status: impl Fn() -> Value + Send + Sync + 'static) -> Self {
         Self { status: Box::new(status) }
     }

@@ -67,7 +67,7 @@ impl Sink for Requests {
         self.ended.get_or_create(&OutcomeLabels { protocol, method, transport, outcome }).inc();
         let asked = RequestLabels { protocol, method, transport };
         self.bytes.get_or_create(&asked).inc_by(line.bytes as u64);
-        // A stream lasts as long as somebody listens.
+        // A stream lasts as long as its client listens.
         if !line.method.streams {
             self.took.get_or_create(&asked).observe(line.took.as_secs_f64());
         }

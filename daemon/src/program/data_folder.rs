@@ -119,7 +119,7 @@ pub(super) fn not_ours(matter: &'static str, host: &Host) -> FolderError {
     FolderError::NotOurs { matter, uid: host.uid.clone() }
 }
 
-/// Root does not lock the user out whom a folder belongs to, who could not read what root writes there.
+/// Root does not lock out the owner of a folder, who could not read what root writes there.
 pub(super) fn check_owner(data: &Path, host: &Host) -> Result<(), FolderError> {
     let owner = std::fs::metadata(data).map_or(0, |folder| folder.uid());
     if !host.is_root || host.state_directory.is_some() || owner == 0 {

@@ -30,7 +30,7 @@ pub(super) fn open(config: &Config, engine: &Engine) -> io::Result<Access> {
     Ok(access)
 }
 
-/// Returns the settings of Zenoh: where a token is required, nobody else may receive what is sent to this daemon.
+/// Returns the settings of Zenoh: where a token is required, no other program may receive what is sent to this daemon.
 pub(super) fn network(config: &Config, access: &Access, keys: &Keys) -> Network {
     let mut network = config.network.clone();
     if !access.is_required() {

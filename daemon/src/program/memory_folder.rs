@@ -8,7 +8,7 @@ use super::random;
 /// Where Linux has a file system in memory that every user may write to.
 const IN_MEMORY: &str = "/dev/shm";
 
-/// Returns the path of this process's folder: one that nobody can have made before.
+/// Returns the path of this process's folder: one that no other program can have made before.
 pub(super) fn path() -> PathBuf {
     static PATH: OnceLock<PathBuf> = OnceLock::new();
     let made = || {

@@ -49,7 +49,7 @@ pub(super) fn reload(
                 told.push_str("; log waits: RUST_LOG says what is logged");
             }
             told.insert_str(0, &in_words(&reloaded));
-            // Louder where somebody has to do something.
+            // Louder if the operator has to do something.
             if reloaded.waiting.is_empty() {
                 tracing::info!("SIGHUP: {told}");
             } else {

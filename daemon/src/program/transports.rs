@@ -40,7 +40,8 @@ impl OtherTransports {
         service: &Service,
         parts: TransportParts,
     ) -> Result<Self, ServeError> {
-        // The first to come and to go: a stated address that is taken ends the start, and at the end it answers whoever waits.
+        // The first to come and to go: a stated address that is taken ends the start, and at the end it answers clients
+        // that wait.
         #[cfg(feature = "http")]
         let http = {
             let (data, readers) = (&*config.data, config.readers);

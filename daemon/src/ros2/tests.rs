@@ -75,7 +75,7 @@ fn only_files_are_imported() {
     let bench = Bench::new();
     let pipe = bench.folder.path().join("pipe");
     mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
-    // Opening it would wait for somebody to write into it.
+    // Opening it would wait for a writer.
     let refusal = bench.import(&pipe).unwrap_err();
     assert_eq!((refusal.code.as_str(), refusal.path.as_str()), ("NOT_FOUND", "/path"));
     assert!(refusal.message.contains("is no file"), "{refusal}");
@@ -111,7 +111,7 @@ fn large_imports_come_one_at_a_time_whoever_brings_them() {
     assert_eq!(code(bench.import(&large)), Code::Busy);
     let many = || (0..15).map(|n| value(&record(&format!("many-{n}")))).collect();
     assert_eq!(code(bench.memory.remember(many(), Some("true"))), Code::Busy);
-    // What is no larger than any request needs none.
+    // A request of the usual size needs no permit.
     bench.import(&bench.file("small", 2)).unwrap();
     drop(permit);
     bench.import(&large).unwrap();

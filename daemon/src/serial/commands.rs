@@ -32,7 +32,7 @@ pub struct Worker {
     pub protocols: Protocols,
     /// The caller.
     pub caller: Caller,
-    /// Nobody is left who wants to know, once it cannot be upgraded.
+    /// No reader is left once it cannot be upgraded.
     pub wanted: Weak<()>,
     /// Destination of its output.
     pub out: Sender<Output>,
@@ -43,7 +43,7 @@ impl Worker {
     pub fn run(self, command: &Command, share: &mut BudgetGuard) {
         let Self { protocols, caller, wanted, out } = self;
         let mut page = Page { wanted, out, share, file: Spool::new(MOST_PACKED) };
-        // It waited for its share of time. If it was interrupted meanwhile, nobody wants its output.
+        // It waited for its share of time. If it was interrupted meanwhile, no reader wants its output.
         if !page.is_wanted() {
             return;
         }

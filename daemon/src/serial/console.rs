@@ -58,7 +58,7 @@ pub struct Console {
 /// A command that runs.
 struct Running {
     answer: Receiver<Output>,
-    /// Lives as long as somebody wants to know.
+    /// Lives as long as a reader wants the output.
     _wanted: Arc<()>,
 }
 
@@ -82,7 +82,7 @@ impl Console {
         }
     }
 
-    /// Somebody else has the line, or it is gone.
+    /// Another session has the line, or it is gone.
     pub fn clear(&mut self) {
         self.editor.clear();
         self.misfits = 0;
@@ -105,7 +105,7 @@ impl Console {
             self.print("\n");
             self.prompt();
         }
-        // Whoever types Enter wants to see something; without a key for XON it would be nothing.
+        // A person who types Enter wants to see something; without a key for XON it would be nothing.
         if matches!(byte, b'\r' | b'\n') && self.transfer.is_none() {
             self.paused = false;
         }
@@ -149,7 +149,7 @@ impl Console {
     /// Up to `most` bytes for the terminal, after those in `to`. `now` in microseconds.
     pub fn show(&mut self, most: usize, to: &mut Vec<u8>, now: u64) {
         if self.transfer.as_mut().is_some_and(|transfer| transfer.tick(now)) {
-            // Who wanted nothing for so long is gone too, and shall not keep the console waiting.
+            // A receiver that wanted nothing for so long is gone too, and shall not keep the console waiting.
             self.paused = false;
         }
         self.paused_since = self.paused.then(|| self.paused_since.unwrap_or(now));
@@ -183,7 +183,7 @@ impl Console {
                 Err(TryRecvError::Disconnected) => {
                     self.running = None;
                     self.prompt();
-                    // What was typed meanwhile counts now, up to the next command.
+                    // Keys that were typed meanwhile count now, up to the next command.
                     while self.running.is_none() {
                         let Some(byte) = self.ahead.pop_front() else { break };
                         self.edit(byte);

@@ -1,7 +1,7 @@
-//! A bound on the share of a core that is used for a port, whoever of its threads uses it.
+//! A bound on the share of a core that is used for a port, by all of its threads together.
 //!
 //! Work is paid for when it is done: each stretch of it puts off the moment from which the port may work again.
-//! Who begins waits for that moment, and who works long rests in between.
+//! A thread that begins waits for that moment, and one that works long rests in between.
 //!
 //! Invariant 33 of ARCHITECTURE.md.
 
@@ -99,9 +99,9 @@ impl Budget {
         turn
     }
 
-    /// The same without a rest, for who has other things to do: see [`BudgetGuard::finish`].
+    /// The same without a rest, for a thread with other things to do: see [`BudgetGuard::finish`].
     pub fn begin_at_once(&self) -> BudgetGuard {
-        // Help of other threads would be nobody's account.
+        // Work of helper threads would count for no port.
         keep_scans_on_this_thread();
         self.begin_on(Thread)
     }
@@ -233,7 +233,7 @@ mod tests {
         assert_eq!(budget.begin_on(&machine).owed(), Duration::from_millis(150));
         machine.now.set(160);
         assert_eq!(budget.begin_on(&machine).owed(), Duration::ZERO);
-        // What nobody used is not saved up.
+        // Unused time is not saved up.
         machine.now.set(10_000);
         let turn = budget.begin_on(&machine);
         machine.work(10);

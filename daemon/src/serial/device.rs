@@ -21,7 +21,7 @@ impl Device {
     /// Opens `path` at `baud`, 8 data bits, no parity, one stop bit, for this process alone.
     ///
     /// # Errors
-    /// It is not there, is no serial device, cannot do that speed, or somebody else has it.
+    /// It is not there, is no serial device, cannot do that speed, or another program has it.
     pub fn open(path: &Path, baud: u32) -> io::Result<Device> {
         let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let fd = rustix::fs::open(path, flags, Mode::empty())?;

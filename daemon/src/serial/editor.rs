@@ -139,7 +139,7 @@ impl Editor {
             }
             echo.extend_from_slice(b"\x08 \x08");
         }
-        // What found no room is nowhere to be taken back.
+        // Characters that found no room are not in the line, and cannot be erased one by one.
         self.is_cut &= !self.line.is_empty();
     }
 

@@ -205,7 +205,7 @@ impl ServedPort {
             }
         }
         if let Some(error) = broken {
-            // Said once for many: whoever is on the cable is not to fill the log.
+            // Said once for many: the peer on the cable is not to fill the log.
             if now >= self.complain_from {
                 tracing::warn!(port = %self.path.display(), %error, "no message of the serial link");
                 self.complain_from = now.saturating_add(COMPLAIN_EVERY);

@@ -30,7 +30,7 @@ use crate::router::{
 const MOST_WAITING: usize = 2;
 /// Messages that are made before the line has taken them.
 const AHEAD: usize = 2;
-/// Answers that nobody took; who asks for more and lets them lie is not served any longer.
+/// Answers that the peer has not taken. A peer that asks for more and lets them lie is not served any longer.
 const MOST_UNTAKEN: usize = 64;
 /// Bytes that a push takes when it is decoded, about, and any other request. One is at a time.
 const MOST_PUSH: usize = 48 << 20;
@@ -41,7 +41,7 @@ const MOST_RUNNING: usize = 4;
 /// Handles one session after the other.
 pub struct SessionHandler {
     protocols: Protocols,
-    /// The name that whoever is on the line has for the router.
+    /// The name that the peer on the line has for the router.
     name: Arc<str>,
     gate: Gate,
     budget: Budget,
@@ -72,7 +72,7 @@ struct Waiting {
 
 struct Running {
     id: u64,
-    /// Lives as long as somebody wants to know.
+    /// Lives as long as the session wants the answer.
     _wanted: Arc<()>,
     is_pull: bool,
     messages: Receiver<Message>,
@@ -208,7 +208,7 @@ impl SessionHandler {
         }
     }
 
-    /// Drops what an interrupted pull left here, if nobody has come back for it. `now` in microseconds.
+    /// Drops what an interrupted pull left here, if its client has not come back for it. `now` in microseconds.
     pub fn tidy(&mut self, now: u64) {
         self.readings.tidy(self.running.is_some(), now);
     }

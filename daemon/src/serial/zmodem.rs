@@ -1,7 +1,7 @@
 //! A file on its way to a terminal program by ZMODEM (C. Forsberg, "The ZMODEM Inter Application File
 //! Transfer Protocol", 1988), around the state machine of the crate `zmodem2`.
 //!
-//! What that leaves to us: to say `rz` first, to heed five CAN, to end when nobody answers, and to say again
+//! What that leaves to us: to say `rz` first, to heed five CAN, to end when no receiver answers, and to say again
 //! what got lost. Its sender repeats nothing but the first invitation; a receiver that missed the name or
 //! the end of the file asks again, and would never be answered. Nor does it know of receivers that drop all
 //! control characters (ESCCTL); for them, and lines that eat some, all are escaped.
@@ -16,7 +16,7 @@ use super::spool::Spool;
 const CALL: &[u8] = b"rz\r";
 /// So often is invited, microseconds; as `sz` of lrzsz does.
 const INVITE: u64 = 10_000_000;
-/// Nothing was heard and nothing could be sent for so long: nobody is there.
+/// Nothing was heard and nothing could be sent for so long: no receiver is there.
 const PATIENCE: u64 = 60_000_000;
 /// The name of the file is not said again sooner: receivers ask twice when both ends begin.
 const AGAIN: u64 = 3_000_000;
@@ -53,7 +53,7 @@ pub enum Ending {
     Cancelled,
     /// The receiver does not want it.
     Skipped,
-    /// Nobody answered.
+    /// No receiver answered.
     Unheard,
 }
 
@@ -275,7 +275,7 @@ impl Transfer {
 
     fn hear(&mut self, byte: u8, now: u64) {
         self.line.push(byte);
-        // What is wrong in a header the sender itself tells the other end.
+        // The sender itself tells the other end that a header is wrong.
         let _ = self.sender.submit_wire(&[byte]);
         // Some receivers set bit 7 of it.
         if byte & 0x7f == b'\n' {
@@ -319,7 +319,7 @@ impl Transfer {
         self.sender.start_file(info.with_modified(self.modified).with_mode(0o100_644)).ok()
     }
 
-    /// A new sender that has just heard who the receiver is, and says the name of the file, or goodbye.
+    /// A new sender that has just heard the receiver's greeting, and says the name of the file, or goodbye.
     fn restart(&mut self, with_file: bool) -> Option<()> {
         self.sender = Sender::new().ok()?;
         self.sender.set_streaming_window(WINDOW);

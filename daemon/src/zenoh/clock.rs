@@ -1,4 +1,4 @@
-//! Simulated time: whoever plays a simulation or a recording back puts it on `omir/<robot>/clock`.
+//! Simulated time: the player of a simulation or a recording puts it on `omir/<robot>/clock`.
 
 use std::sync::Arc;
 
@@ -41,7 +41,7 @@ pub(super) fn follow(
             let admitted = match admitted {
                 Ok(admitted) => admitted,
                 Err(refusal) => {
-                    // The audit line says who; whoever sends a thousand a second does not fill the log here.
+                    // The audit line names the client; one that sends a thousand a second does not fill the log here.
                     tracing::debug!(key, why = %worded(refusal), "the time is not set");
                     return;
                 }

@@ -30,7 +30,7 @@ impl Deletes {
     pub(super) fn wait_done(&self, patience: Duration) {
         let begun = self.begun.load(Ordering::Acquire);
         let mut done = self.done.lock();
-        // A longer wait would not help, and who asks gets what there is.
+        // A longer wait would not help, and the client gets what there is.
         self.is_one_done.wait_while_for(&mut done, |done| *done < begun, patience);
     }
 }
@@ -159,7 +159,7 @@ impl Delete {
         let looked = each_matching(&self.context, admitted, &self.key, |one| {
             match one {
                 Ok((name, _)) => targets.push(name),
-                // What cannot be read can be forgotten all the same, if it is known to be meant.
+                // A memory that cannot be read can be forgotten all the same, if its name is known to match.
                 Err(Unread { name: Some(name), .. }) => targets.push(name),
                 Err(unread) => unknown = Some(unread),
             }

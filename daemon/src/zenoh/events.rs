@@ -25,7 +25,8 @@ impl Publisher {
         Self { session, keys, access }
     }
 
-    /// Returns true if whoever hears of a memory must ask for it, with a token: Zenoh does not identify subscribers.
+    /// Returns true if subscribers that hear of a memory must ask for it, with a token: Zenoh does not identify
+    /// subscribers.
     fn tells_only_references(&self) -> bool {
         self.access.is_required()
     }

@@ -12,7 +12,7 @@ use crate::router::{Caller, Refusal};
 /// The way in, for audit lines and counts.
 pub(super) const ZENOH: &str = "zenoh";
 
-/// Returns who asks with this attachment. Something that is no token at all says nothing, as ever: other programs may
+/// Returns the caller with this attachment. Something that is no token at all says nothing, as ever: other programs may
 /// attach what they like.
 ///
 /// # Errors

@@ -1,5 +1,5 @@
 //! The rules of Zenoh where every way in needs a token (`access.require`): a token travels in the attachment of a query or
-//! put, and Zenoh gives both to whoever has announced himself under their keys. So nobody else may.
+//! put, and Zenoh gives both to every program that has announced itself under their keys. So no other program may.
 //!
 //! A rule that denies covers only keys that it includes as a whole, and `omir/*/recall` is within no list of denials that
 //! leaves other keys open. So everything is denied that is not allowed here.
@@ -29,8 +29,8 @@ const MEETING: [&str; 9] = [
 pub struct Rules {
     /// Its section `access_control`.
     pub(super) control: Value,
-    /// `scouting/gossip/target`: those whom omird tells of others. Peers that hear of each other connect to each other, past
-    /// these rules.
+    /// `scouting/gossip/target`: the peers that omird tells of others. Peers that hear of each other connect to each
+    /// other, past these rules.
     pub(super) told: &'static str,
 }
 
@@ -47,7 +47,7 @@ pub(crate) fn rules(keys: &Keys, graph: Option<u32>) -> Rules {
                "messages": ["declare_subscriber"], "key_exprs": heard}),
         json!({"id": "is told events", "permission": "allow", "flows": ["egress"], "messages": ["put"],
                "key_exprs": told}),
-        // No queries: to a router Zenoh passes on what nobody has asked for.
+        // No queries: to a router Zenoh passes on what no subscriber has asked for.
         json!({"id": "is answered", "permission": "allow", "flows": ["egress"],
                "messages": ["reply", "declare_queryable", "declare_subscriber", "liveliness_token"],
                "key_exprs": ["**"]}),

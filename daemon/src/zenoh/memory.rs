@@ -23,7 +23,7 @@ const COMMITTING: Duration = Duration::from_secs(2);
 /// Most of what cannot be read that a GET tells of one by one.
 const MAX_TOLD: usize = 8;
 
-/// A PUT or DELETE. Nobody waits for an answer: a refusal is announced.
+/// A PUT or DELETE. The client gets no answer: a refusal is announced.
 pub(super) fn sample(context: &Arc<Context>, sample: &Sample) {
     let key = sample.key_expr().as_str();
     let method = match sample.kind() {
@@ -100,7 +100,7 @@ fn names_no_robot(context: &Context, key: &str) -> bool {
 }
 
 /// A DELETE that does not name the robot: `**` deletes whatever there is in a network, and what denies
-/// `omir/<robot>/memory/**` to somebody lets `omir/*/memory/**` pass.
+/// `omir/<robot>/memory/**` to a client lets `omir/*/memory/**` pass.
 fn no_robot(context: &Context, key: &str) -> Error {
     let all = context.keys.all_memory();
     let message = format!(

@@ -1,8 +1,8 @@
 //! Detects another daemon of the same name: both do what is asked of it, and either answers.
 //!
 //! An event under the name that this daemon did not publish raises the suspicion, for whatever is asked of the name
-//! makes both announce; but everybody who may publish can make one up. So the name is asked for its status then, and
-//! heard is who answers that as another instance: who answers in this robot's name is what there is to warn of.
+//! makes both announce; but every client that may publish can make one up. So the daemon asks the name for its status
+//! then. It warns of another instance that answers in this robot's name.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -50,7 +50,7 @@ fn is_another(reply: &Reply, instance: &str) -> bool {
     told.and_then(Value::as_str) != Some(instance)
 }
 
-/// Listens for the events of others under the name in `keys`, asks who that is, and tells of another instance than
+/// Listens for the events of others under the name in `keys`, asks for their status, and tells of another instance than
 /// `instance`: in the log, and in `status` as `namesakeHeard`.
 pub(super) fn watch(
     session: &zenoh::Session,
@@ -88,7 +88,7 @@ pub(super) fn watch(
         .declare_subscriber(keys.operation("event/**"))
         .allowed_origin(Locality::Remote)
         .callback(move |sample| {
-            // What is put on a wildcard is nobody's event.
+            // An event on a wildcard comes from no daemon.
             if sample.key_expr().is_wild() {
                 return;
             }

@@ -10,18 +10,18 @@ pub const DEFAULT_LISTEN: &str = "tcp/127.0.0.1:7448";
 /// The router it keeps trying to reach when nothing is configured.
 pub const DEFAULT_ROUTER: &str = "tcp/127.0.0.1:7447";
 
-/// Zenoh's names for where it listens, and whom it connects to.
+/// Zenoh's names for where it listens, and what it connects to.
 const LISTEN: &str = "listen/endpoints";
 const CONNECT: &str = "connect/endpoints";
-/// Zenoh's name for the rules about who may say what.
+/// Zenoh's name for its access rules.
 const RULES: &str = "access_control";
 /// The way it keeps trying to connect.
 const RETRY: &str = "{ period_init_ms: 500, period_max_ms: 4000, period_increase_factor: 2 }";
 
 /// Bytes of a message beside its payload: key, parameters, attachment.
 const ENVELOPE: usize = 1 << 20;
-/// Messages so many times as large as allowed are heard out, to be refused in words. Zenoh drops larger ones, and
-/// nobody is told.
+/// Messages so many times as large as allowed are heard out, to be refused in words. Zenoh drops larger ones without a
+/// word.
 const HEARD_OUT: usize = 3;
 
 /// The role in a Zenoh network.
@@ -58,8 +58,8 @@ pub struct Network {
     pub connect: Option<Vec<String>>,
     /// Zenoh's own configuration file, for TLS, users and access control.
     pub file: Option<PathBuf>,
-    /// The rules under `access.require`, where Zenoh's file has none. A router passes on what others say to each other, and a
-    /// client hears nobody but its router, so neither has them.
+    /// The rules under `access.require`, where Zenoh's file has none. A router passes on what others say to each other,
+    /// and a client hears its router alone, so neither has them.
     pub rules: Option<Rules>,
 }
 
@@ -131,7 +131,8 @@ impl Network {
             })?,
             None => zenoh::Config::default(),
         };
-        // Zenoh's own defaults are open to everybody who reaches the machine: what its file leaves at them is said here.
+        // Zenoh's own defaults are open to every program that reaches the machine: what its file leaves at them is said
+        // here.
         let open = zenoh::Config::default();
         let is_stated = |config: &zenoh::Config, key: &str| {
             config.get_json(key).ok() != open.get_json(key).ok()
@@ -167,8 +168,8 @@ impl Network {
         let is_router = config.get_json("mode").is_ok_and(|mode| mode == "\"router\"");
         let heard = most.saturating_mul(HEARD_OUT).saturating_add(ENVELOPE);
         let most = (!is_router).then(|| heard.to_string());
-        // Keep trying for ever, without giving up the start: the router may come later. A client is nobody without it,
-        // and Zenoh would not come back from opening it.
+        // Keep trying for ever, without giving up the start: the router may come later. A client does nothing without
+        // it, and Zenoh would not come back from opening it.
         let patient = |value| (!is_client).then_some(value);
         let rules = self.rules.as_ref().filter(|_| !is_router && !is_client);
         let control = rules.map(|rules| rules.control.to_string());
@@ -218,7 +219,7 @@ impl Network {
         self.to_zenoh(0).map(|config| endpoints(&config, LISTEN))
     }
 
-    /// Returns true if it connects to nobody, so that it hears only those who connect to it.
+    /// Returns true if it connects to no other, so that it hears only programs that connect to it.
     pub fn reaches_nobody(&self) -> bool {
         self.to_zenoh(0).is_ok_and(|config| endpoints(&config, CONNECT).is_empty())
     }

@@ -113,7 +113,7 @@ impl Drop for YieldedTurn<'_> {
     }
 }
 
-/// The pool as whoever starts it holds it: its threads end when this is dropped.
+/// The pool as its owner holds it: its threads end when this is dropped.
 pub(super) struct Running(Arc<Pool>);
 
 impl Running {
@@ -172,8 +172,8 @@ impl Pool {
         None
     }
 
-    /// Has the next thread that gets a turn to read do something, before the work that waits. Nobody does if even the
-    /// room that is kept for such is full: then nobody reads.
+    /// Has the next thread that gets a turn to read do something, before the work that waits. No thread does if even
+    /// the room that is kept for such is full: then no thread reads.
     pub(super) fn probe(self: &Arc<Self>, job: impl FnOnce() + Send + 'static) {
         let mut state = self.state();
         if state.asked.len() < WAITING + PROBES {
@@ -217,7 +217,7 @@ impl Pool {
         room.is_some() && began.elapsed() < PATIENCE
     }
 
-    /// Waits for something else than reading; who has a turn to read gives it up meanwhile.
+    /// Waits for something else than reading; a thread with a turn to read gives it up meanwhile.
     pub(super) fn wait(self: &Arc<Self>, wait: impl FnOnce()) {
         let _turn = READS.get().then(|| YieldedTurn::of(self));
         wait();
@@ -301,7 +301,7 @@ impl Pool {
             }
             if let Some((_, reads)) = &job {
                 state.reading += usize::from(*reads);
-                // What was woken for more than one thing takes one.
+                // A thread takes one job, and wakes another for the rest.
                 self.wake(&mut state);
                 return job;
             }

@@ -1,8 +1,8 @@
 //! The number of threads that Zenoh works with.
 //!
 //! By itself it has two that receive and one that sends, and closing the link of a client that stopped takes one of
-//! each for as long as replies to it wait: seconds in which nobody else is heard or answered. Zenoh reads the number
-//! from the environment alone, once: see [`restart`](crate::restart).
+//! each for as long as replies to it wait: seconds in which no other client is heard or answered. Zenoh reads the
+//! number from the environment alone, once: see [`restart`](crate::restart).
 
 use std::ffi::OsString;
 
@@ -11,7 +11,7 @@ use std::ffi::OsString;
 pub(crate) const SETTING: (&str, &str) =
     ("ZENOH_RUNTIME", "(rx: (worker_threads: 16), tx: (worker_threads: 16))");
 
-/// The setting, unless someone chose another.
+/// The setting, unless the environment has another.
 pub(crate) fn lacking(
     variable: impl Fn(&str) -> Option<OsString>,
 ) -> Option<(&'static str, &'static str)> {

@@ -38,7 +38,7 @@ fn streamed(parts: &Parts, notifications: Notifications) -> HttpResponse {
     if is_alone && let Some(arrival) = parts.extensions.get::<Arrival>() {
         arrival.leave_place();
     }
-    // Nothing is kept for whoever comes back.
+    // Nothing is kept for a client that comes back.
     let mut opening = OPENING.to_vec();
     if parts.headers.contains_key("last-event-id") {
         opening.extend(&*missed());

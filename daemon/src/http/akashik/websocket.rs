@@ -101,6 +101,6 @@ async fn serve(mut socket: WebSocket, mut notifications: Notifications) {
 
 async fn close(mut socket: WebSocket, code: u16, why: &'static str) {
     let reason = Utf8Bytes::from_static(why);
-    // Where it does not arrive there is nobody to tell.
+    // A client that does not get it has gone, and cannot be told.
     let _ = socket.send(Message::Close(Some(CloseFrame { code, reason }))).await;
 }

@@ -127,7 +127,7 @@ fn selected(
     omir.document(admitted, parameters, || !is_gone.load(Ordering::Relaxed))
 }
 
-/// Set once nobody waits any more.
+/// Set once the client waits no more.
 #[derive(Default)]
 struct CancelOnDrop(Arc<AtomicBool>);
 

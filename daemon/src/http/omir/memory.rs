@@ -24,7 +24,7 @@ use crate::engine::{
 use crate::protocols::omir::{DELETE, GET, INLINE_BYTES, PUT, no_resource};
 use crate::router::{Admitted, Caller, Incoming, Method};
 
-/// Tries of a write whose condition held and then did not: somebody else wrote in between.
+/// Tries of a write whose condition held and then did not: another client wrote in between.
 const TRIES: usize = 8;
 
 /// The path of a request, of which both parts must be right.
@@ -305,7 +305,7 @@ pub(in crate::http) async fn forget(
     }
     let receipt = waiting.await.unwrap_or_else(|_| Err(unanswered()))?;
     if !conditions.are_none() && receipt.effect == Effect::Forgotten(0) {
-        // Somebody else wrote or forgot it in between.
+        // Another client wrote or forgot it in between.
         return Err(Conditions::failed(None));
     }
     Ok(answer(&receipt, encoding))

@@ -46,7 +46,7 @@ pub(super) fn request_name(row: &Method) -> String {
     format!("{}{rest}{of}Request", first.to_ascii_uppercase())
 }
 
-/// The state of the daemon, for who watches it.
+/// The state of the daemon, for monitors.
 fn sign_of_health() -> Map {
     let reasons = object([
         ("description", "Why it is not ready; for people".into()),

@@ -19,7 +19,7 @@ fn run(console: &mut Console, line: &str) -> String {
 fn a_line_that_echoes_does_not_fill_the_memory() {
     let bench = Bench::new();
     let mut console = console(&bench);
-    // Each key shows a long line once more, and nobody looks.
+    // Each key shows a long line once more, and the terminal takes nothing.
     for line in ["x".repeat(500), "y".repeat(500)] {
         run(&mut console, &line);
     }
@@ -92,7 +92,7 @@ fn two_consoles_on_one_cable_fall_silent() {
         }
         assert!(carried < 100_000, "they talk on");
     }
-    // Ctrl-C, a command, or whoever comes a minute later.
+    // Ctrl-C, a command, or a person who comes a minute later.
     type_in(&mut one, b"\x03help\r", 0);
     let told = shown(&mut one, 0);
     assert!(told.contains("r1> help") && told.contains("status"), "{told:?}");

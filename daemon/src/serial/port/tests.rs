@@ -24,7 +24,7 @@ struct Simulated {
     says: RefCell<Vec<(u64, Vec<u8>)>>,
     /// Messages that it received.
     heard: RefCell<Vec<u8>>,
-    /// Bytes the device takes before nobody listens any more.
+    /// Bytes that the device takes before its peer listens no more.
     room: Cell<usize>,
     /// The time at which the daemon stops.
     stop: (u64, Arc<AtomicBool>),
@@ -209,7 +209,7 @@ fn what_comes_in_is_read_within_the_share() {
         message.insert("op", " ".repeat(500_000));
         cbor::to_vec(&Value::Object(message))
     };
-    // Ten of them are little on the line, and much to be read. Who waits says so now and then.
+    // Ten of them are little on the line, and much to be read. A peer that waits says so now and then.
     let mut ping = Vec::new();
     let frame = Frame { from_responder: false, session: 7, seq: 0, body: Body::Ping };
     frame.encode(&mut |byte| ping.push(byte));

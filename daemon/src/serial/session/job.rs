@@ -21,13 +21,13 @@ pub(super) struct Message {
     pub(super) given_in_full: Option<String>,
 }
 
-/// A request on its own thread. When nobody takes its answers any more, it ends.
+/// A request on its own thread. It ends when the session takes no more answers.
 pub(super) struct Job {
     /// Of the request.
     pub(super) id: u64,
     /// The other end reads what is packed.
     pub(super) deflate: bool,
-    /// Nobody is left who wants to know, once it cannot be upgraded.
+    /// The session is gone once it cannot be upgraded.
     pub(super) wanted: Weak<()>,
     pub(super) share: BudgetGuard,
     pub(super) out: Sender<Message>,

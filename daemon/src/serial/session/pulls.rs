@@ -209,7 +209,7 @@ fn what_goes_by_use_is_selected_once() {
     while !pulled.session(&mut handler, 1).unwrap() {}
     let expected: Vec<String> = (0..6).map(|n| format!("m{n}")).collect();
     assert_eq!(pulled.ids(), expected);
-    // Another port knows nothing of it, nor does this one when nobody came for an hour.
+    // Another port knows nothing of it, nor does this one when no client came for an hour.
     let refused = elsewhere.session(&mut self::handler(&bench), 1).unwrap_err();
     assert!(refused.starts_with("/store ") && refused.contains("begin again"), "{refused}");
     handler.tidy(0);
@@ -234,7 +234,7 @@ fn what_mentions_an_entity_still_comes_when_that_is_forgotten() {
     while !pulled.session(&mut handler, 1).unwrap() {}
     let expected: Vec<String> = (0..6).map(|n| format!("m{n}")).collect();
     assert!(expected.iter().all(|id| pulled.ids().contains(&id.as_str())), "{:?}", pulled.ids());
-    // Where that is not kept, it is not said to be the whole.
+    // A handler that did not keep the pull refuses to go on: the rest would not be the whole.
     let refused = elsewhere.session(&mut self::handler(&bench), 1).unwrap_err();
     assert!(refused.starts_with("/store ") && refused.contains("begin again"), "{refused}");
 }

@@ -39,7 +39,7 @@ fn what_waits_is_not_decoded_and_what_may_not_be_done_does_not_wait() {
         let items = std::iter::repeat_n(r#"{"a":0}"#, 100).collect::<Vec<_>>().join(",");
         (id, format!(r#""op":"push","items":[{items}]"#))
     };
-    // Whether or not anything else is still to be answered.
+    // Pending answers make no difference.
     for id in 1..=40 {
         ask(&mut handler, id, r#""op":"info""#).unwrap();
     }

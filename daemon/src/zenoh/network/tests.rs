@@ -71,7 +71,7 @@ fn zenoh_takes_larger_messages_than_requests_may_be_and_not_any() {
     assert_eq!(most(&router), (1_usize << 30).to_string());
 }
 
-/// Somebody adds users, and must not let everybody in by that.
+/// An operator adds users, and must not let everybody in by that.
 #[test]
 fn a_zenoh_file_about_something_else_opens_nothing() {
     let (_folder, network) = with_file(
