@@ -1,4 +1,4 @@
-//! The memory as ROS sees it: the operations of `docs/keys.md`, whoever carries them out.
+//! The memory as ROS sees it: the operations of `docs/keys.md`, by any implementation.
 //!
 //! The daemon hands its engine in; a test hands in what it likes. Every call may wait for a disk and comes
 //! from a thread that may wait.

@@ -221,7 +221,7 @@ impl Participant {
 
 impl Drop for Participant {
     fn drop(&mut self) {
-        // Whoever waits for room in the queue must not wait for a disk that takes nothing.
+        // A thread that waits for room in the queue must not wait for a disk that takes nothing.
         self.recorder.stop();
         // No message comes after this.
         self.feeds = None;
@@ -282,7 +282,7 @@ impl Context {
     }
 
     fn keep(&self, kept: Vec<KeptResource>) {
-        // Without the lock on the ingest: whoever waits for the disk here holds nobody else up.
+        // Without the lock on the ingest: a thread that waits for the disk here does not hold up others.
         if let Some(inlet) = self.inlet().filter(|_| !kept.is_empty()) {
             kept.into_iter().for_each(|kept| inlet.put(Job::Keep(Box::new(kept))));
         }

@@ -7,7 +7,7 @@
 //! the nearest double. That is *near* the value, and often it is the value. What the typed fields of a
 //! message do not give back exactly goes into its field `json`, under the same names. On the way back both
 //! are laid over each other; where both say something, what `json` says must be near what the field says,
-//! and is then taken. Else somebody changed one of them, and the message is refused with the place.
+//! and is then taken. Else a sender changed one of them, and the message is refused with the place.
 
 mod field;
 mod manifest;

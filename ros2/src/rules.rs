@@ -92,7 +92,7 @@ impl Rules {
     ///
     /// # Errors
     /// Everything that does not fit, each under its key. A type that the registry does not know is no
-    /// error: it may come from whoever publishes it.
+    /// error: its publisher may describe it.
     pub fn compile(ros2: &Ros2, registry: &Registry) -> Result<Self, ConfigError> {
         let setup = Setup {
             fixed_frame: ros2.fixed_frame.clone(),

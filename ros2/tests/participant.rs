@@ -365,7 +365,7 @@ fn a_topic_that_has_another_type_by_now_is_not_listened_to_as_before() {
     let text = scene.publisher("/note", "std_msgs/msg/String");
     scene.say(&text, "a text");
     drop(text);
-    // Who comes back is heard from the first message on.
+    // A publisher that comes back is heard from the first message on.
     scene.until("it is gone", |s| s.theirs.graph().at("/note", EntityKind::Publisher).is_empty());
     assert_eq!(listened(&scene), ["std_msgs::msg::dds_::String_"]);
     let number = scene.publisher("/note", "std_msgs/msg/Int32");
@@ -578,7 +578,7 @@ fn nothing_is_placed_while_the_robot_does_not_know_where_it_is() {
     localise(0.1);
     seen("it knows", &|scene| stored(scene) > 0);
     localise(3.0);
-    // What was sent before the doubt is through when this is dropped.
+    // Messages that were sent before the doubt are through when this one is dropped.
     let before = dropped(&scene);
     seen("it is lost", &|scene| dropped(scene) > before);
     let while_lost = stored(&scene);

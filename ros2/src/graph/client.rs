@@ -41,7 +41,7 @@ pub enum CallError {
     Sending(NodeError),
     /// No server of that name and type answered in time.
     Unanswered,
-    /// The node asks nobody any more.
+    /// The node makes no calls any more.
     HungUp,
     /// The server refused the request with these words.
     Refused(String),
@@ -83,7 +83,7 @@ impl Calls {
         self.0.lock()
     }
 
-    /// The two ends of the reply's channel; `None` if nobody is to be called any more.
+    /// The two ends of the reply's channel; `None` if no call may begin any more.
     fn begin(&self) -> Option<(u64, SyncSender<CallReply>, Receiver<CallReply>)> {
         let mut waiting = self.lock();
         if waiting.is_over {
@@ -104,7 +104,7 @@ impl Calls {
         let mut waiting = self.lock();
         waiting.is_over = true;
         for (_, caller) in waiting.callers.drain() {
-            // Who waits no longer, or has a reply, need not be told.
+            // A caller that waits no longer, or has a reply, need not be told.
             let _ = caller.try_send(None);
         }
     }
@@ -115,7 +115,8 @@ impl Calls {
 }
 
 impl Node {
-    /// Ends all calls that wait for a response, now and from now on: who leaves the graph waits for nobody.
+    /// Ends all calls that wait for a response, now and from now on: a node that leaves the graph waits for no
+    /// response.
     pub fn hang_up(&self) {
         self.shared.calls.hang_up();
     }

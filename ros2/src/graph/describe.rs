@@ -30,7 +30,7 @@ const MOST_DESCRIPTION: usize = 1 << 20;
 /// A topic whose type is not known.
 #[derive(Debug, Clone, PartialEq)]
 pub enum DescribeError {
-    /// Nobody publishes the topic.
+    /// No node publishes the topic.
     Unpublished(String),
     /// The publisher's token names no type that could be asked for.
     Name(String),
@@ -93,12 +93,12 @@ impl fmt::Display for DescribeError {
 impl std::error::Error for DescribeError {}
 
 impl Node {
-    /// The type of a topic that someone publishes.
+    /// The type of a topic that a node publishes.
     ///
     /// A type that is known with the announced hash is taken as it is. Otherwise the publisher's node
     /// is asked; what it answers must have the announced hash, and is added to the node's types. A
     /// type that is known under the same name with another hash stays as it is, and the described one
-    /// is returned for this topic alone. With Humble there is no hash and nobody to ask.
+    /// is returned for this topic alone. With Humble there is no hash and no service to ask.
     ///
     /// Waits for the answer: not to be called on a thread of Zenoh.
     ///

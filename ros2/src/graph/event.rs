@@ -14,7 +14,7 @@ use super::token::{Entity, EntityKind, TokenError};
 /// Something that its owner should know of.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// Someone uses a name of ours with another type: nothing is exchanged with them.
+    /// A node uses a name of ours with another type: nothing is exchanged with them.
     OtherType(OtherType),
     /// A message, request or response that could not be read, and was refused.
     Malformed {
@@ -25,7 +25,7 @@ pub enum Event {
         /// The fault.
         why: String,
     },
-    /// A token that could not be read: someone whom this node cannot see.
+    /// A token that could not be read: an entity that this node cannot see.
     Token(TokenError),
     /// More messages or requests than there is room for: the oldest went. More tokens: the newest.
     Dropped {
@@ -71,7 +71,7 @@ pub struct OtherType {
 
 impl OtherType {
     /// True if data would go between the two if their types were the same. Zenoh's keys carry type
-    /// and hash, so that without this nobody would say why nothing arrives.
+    /// and hash, so that without this nothing would say why no data arrives.
     pub(crate) fn between(ours: &Arc<Entity>, theirs: &Arc<Entity>) -> Option<Self> {
         let (a, b) = (ours.endpoint.as_ref()?, theirs.endpoint.as_ref()?);
         let differ = (&a.dds_type, &a.hash) != (&b.dds_type, &b.hash);
@@ -129,7 +129,7 @@ pub struct Counts {
     pub dropped: u64,
 }
 
-/// Whom to tell. Called on the thread where it came about: it must not hold that up.
+/// The listener. Called on the thread where it came about: it must not hold that up.
 pub type OnEvent = Arc<dyn Fn(&Event) + Send + Sync>;
 
 /// Counts events, logs them, and passes them on.

@@ -28,7 +28,7 @@ use crate::stamp::Stamp;
 /// Returns the time, in the form of the source times of messages.
 pub type Clock = Arc<dyn Fn() -> Stamp + Send + Sync>;
 
-/// The types that a node knows, shared with whoever adds to them.
+/// The types that a node knows, shared with the code that adds to them.
 pub type Types = Arc<RwLock<Registry>>;
 
 /// Settings of a node.
@@ -230,8 +230,8 @@ impl Shared {
         endpoint.key(self.domain)
     }
 
-    /// Puts an entity of this node into the graph until `held` lets go. Comes last of what an entity
-    /// declares: who sees it may use it.
+    /// Puts an entity of this node into the graph until `held` lets go. Comes last of what an entity declares: a node
+    /// that sees it may use it.
     pub(super) fn announce(
         self: &Arc<Self>,
         kind: EntityKind,

@@ -241,7 +241,7 @@ mod tests {
         let (mut request, mut response) = (Message::new(&ty.request), Message::new(&ty.response));
         fill(&mut request);
         answer(&parameters(), &request, &mut response).unwrap();
-        // What cannot be sent would be no answer.
+        // A response that cannot be sent would be none.
         assert_eq!(Message::decode(&ty.response, &response.encode()), Ok(response.clone()));
         response
     }

@@ -1,4 +1,4 @@
-//! Publishing messages, and keeping the last ones for those who come late.
+//! Publishing messages, and keeping the last ones for subscribers that come late.
 
 use std::collections::VecDeque;
 use std::fmt;

@@ -43,7 +43,7 @@ pub enum Reliability {
 /// The rule for subscriptions that come late. Numbers of `rmw/types.h`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Durability {
-    /// 1: the publisher keeps its last messages for those who come late ("latched").
+    /// 1: the publisher keeps its last messages for subscribers that come late ("latched").
     TransientLocal,
     /// 2.
     Volatile,
@@ -112,7 +112,7 @@ impl Qos {
         self
     }
 
-    /// Returns true if one who comes late gets what was published before.
+    /// Returns true if a subscriber that comes late gets what was published before.
     #[must_use]
     pub fn is_latched(&self) -> bool {
         self.durability == Durability::TransientLocal

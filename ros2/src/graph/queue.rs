@@ -117,7 +117,7 @@ impl<T> Queue<T> {
     const OVERHEAD: usize = 2 * size_of::<Item<T>>() + 64;
 
     /// A queue at least as deep as the history of `qos`: what comes faster than it is taken out waits while there is
-    /// room for it. For what is lost otherwise; who asks something asks again.
+    /// room for it. For messages that would be lost otherwise; a client that asks something asks again.
     pub(crate) fn growing(qos: &Qos, room: &Arc<Room>) -> Self {
         let mut queue = Self::new(qos, room);
         queue.grows = true;
@@ -200,7 +200,7 @@ impl<T> Queue<T> {
                 state.in_hand = *bytes;
             }
             self.room.moves(before, state.bytes(), false);
-            // What a burst had it grow to is given back.
+            // The queue gives back the memory that a burst took.
             if state.items.len() < state.items.capacity() / 4 {
                 let twice = 2 * state.items.len();
                 state.items.shrink_to(twice);
@@ -254,7 +254,7 @@ impl<T> Queue<T> {
 
 impl<T> Drop for Queue<T> {
     fn drop(&mut self) {
-        // Nobody takes out what waits any more, but it takes room from others.
+        // No reader takes out what waits any more, but it takes room from others.
         self.empty(&mut self.lock());
     }
 }

@@ -97,7 +97,7 @@ impl Shared {
                             }
                         }
                         Err(why) => {
-                            // Whoever hears of it finds it counted.
+                            // A node that hears of it finds it counted.
                             let why = why.to_string();
                             shared.malformed(EntityKind::Server, &name, why.clone());
                             refuse(&query, &name, &why);

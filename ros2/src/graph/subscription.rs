@@ -103,7 +103,8 @@ impl Node {
             latched: qos.is_latched().then(|| Mutex::new(Latched::new())),
         });
         let held = Arc::new(Declarations::default());
-        // Nobody sends: all callbacks have returned once the one sender is gone, which Zenoh drops with the callback.
+        // No sender is left: all callbacks have returned once the one sender is gone, which Zenoh drops with the
+        // callback.
         let (in_callback, returned) = mpsc::channel::<()>();
         held.hold(OnDrop({
             let queue = Arc::clone(&queue);
@@ -114,7 +115,7 @@ impl Node {
                 queue.close();
             }
         }));
-        // What was published before is asked for first, so that new messages wait for it.
+        // The messages published before are asked for first, so that new ones wait for them.
         if qos.is_latched() {
             Inlet::ask(&inlet, &format!("{key}/@adv/**"), qos.depth);
         }
@@ -248,7 +249,7 @@ impl Inlet {
         let raw = Raw { payload: let_go(sample.payload()), attachment, received, is_kept };
         match (&self.latched, attachment) {
             (None, _) => self.push(raw, Lane::New),
-            // Nothing tells which message of whom it is: it is neither ordered nor taken for another.
+            // Nothing tells which message of which publisher it is: it is neither ordered nor taken for another.
             (Some(_), None) => self.push(raw, if is_kept { Lane::Kept } else { Lane::New }),
             (Some(latched), Some(Attachment { sequence, source_time, gid })) => {
                 // Kept until all is in the queue: another thread may bring what follows.
@@ -291,7 +292,7 @@ impl Inlet {
                 let inlet = Arc::clone(inlet);
                 move |reply| {
                     let _ = &end;
-                    // What is no message of this topic was not asked for.
+                    // A publisher may reply with other messages than those of this topic: they are ignored.
                     if let Ok(sample) = reply.result()
                         && *sample.key_expr() == inlet.key
                     {

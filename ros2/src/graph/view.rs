@@ -39,7 +39,7 @@ pub(crate) enum TokenChange {
 }
 
 impl Graph {
-    /// Another number after every change: who has seen this one has seen all.
+    /// Another number after every change: a reader that has seen this one has seen all.
     #[must_use]
     pub fn version(&self) -> u64 {
         self.version.load(Ordering::Acquire)
@@ -72,7 +72,7 @@ impl Graph {
         under.is_some_and(|all| all.iter().any(|other| Arc::ptr_eq(other, entity)))
     }
 
-    /// Whom a message or request came from. Nothing says that a sender's gid is that of its token,
+    /// The sender of a message or request. Nothing says that a sender's gid is that of its token,
     /// but rmw_zenoh_cpp and this crate make it so.
     #[must_use]
     pub fn who(&self, gid: Gid) -> Option<Arc<Entity>> {

@@ -24,10 +24,10 @@ pub struct Registry {
     resolved: Mutex<BTreeMap<TypeName, Arc<MessageType>>>,
 }
 
-/// Types nested deeper are refused: nobody makes them, and each level takes stack.
+/// Types nested deeper are refused: no package makes them, and each level takes stack.
 const DEEPEST: usize = 64;
 
-/// Bytes of memory that a new message of a type may take. Whoever has more to send has sequences.
+/// Bytes of memory that a new message of a type may take. A type with more to send has sequences.
 const MOST_ROOM: usize = 64 << 20;
 
 /// Folders within folders are looked into so far.
@@ -142,7 +142,7 @@ impl Registry {
     }
 
     /// A type as its publisher describes it, with the constants and defaults that a description leaves out where
-    /// what it contains is known here. Nothing is added: whoever uses the type keeps it, since a publisher
+    /// what it contains is known here. Nothing is added: the user of the type keeps it, since a publisher
     /// may describe a new one each second.
     ///
     /// # Errors
@@ -175,7 +175,7 @@ impl Registry {
 
     pub(super) fn insert(&mut self, name: TypeName, raw: Raw) {
         if self.raw.insert(name, raw).is_some() {
-            // What contains the replaced type is another type now.
+            // Types that contain the replaced type are other types now.
             self.resolved.get_mut().clear();
         }
     }

@@ -246,7 +246,7 @@ impl<Order: ByteOrder> Reader<'_, Order> {
         self.cdr.read_u32().map(|n| n as usize).map_err(cut)
     }
 
-    /// A string is its length with the NUL that ends it, and the bytes. ROS says UTF-8 and nobody checks:
+    /// A string is its length with the NUL that ends it, and the bytes. ROS says UTF-8 and does not check:
     /// a byte that is none becomes U+FFFD, for one letter is no reason to lose a message of an error. Where
     /// there is a bound the text still keeps within it.
     fn text(&mut self, bound: Option<usize>) -> Result<String, DecodeFault> {

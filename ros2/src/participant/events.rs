@@ -25,7 +25,7 @@ pub struct Notice {
     pub reference: String,
     /// The resource as it is now, `{"ref"}` or an error object, as the kind has it.
     pub carried: Value,
-    /// The cause, where nobody asked for it.
+    /// The cause, if no client asked for it.
     pub cause: Option<Value>,
 }
 

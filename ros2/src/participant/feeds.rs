@@ -1,10 +1,10 @@
 //! The subscriptions and their types: the topics that rules name, matched with those of the graph.
 //!
-//! A topic that a rule names with a type that is known is subscribed to at once, so that `ros2 topic info`
-//! shows who listens. Everything else waits for a publisher: its token tells type, hash and quality of
-//! service, and a type that is not known is asked of its node.
+//! A topic that a rule names with a type that is known is subscribed to at once, so that `ros2 topic info` shows the
+//! subscription. Everything else waits for a publisher: its token tells type, hash and quality of service, and a type
+//! that is not known is asked of its node.
 //!
-//! Whoever is in the graph may announce what it likes: how many topics are listened to is bounded, a node
+//! Every node in the graph may announce what it likes: how many topics are listened to is bounded, a node
 //! that does not answer is asked once for all its topics, and what can be listened to without a question
 //! never waits for one.
 
@@ -47,9 +47,9 @@ struct Feed {
 /// State of a feed.
 struct State {
     what: Reception,
-    /// True if a rule names it with its type: then it stays, come who may.
+    /// True if a rule names it with its type: then it stays, with or without publishers.
     is_named: bool,
-    /// Since when nobody publishes it.
+    /// The time since which no node publishes it.
     gone: Option<Instant>,
 }
 
@@ -96,7 +96,7 @@ impl State {
     }
 }
 
-/// Somebody publishes what a rule wants.
+/// A node publishes what a rule wants.
 struct FeedOffer {
     feed: Feed,
     name: TypeName,
@@ -178,7 +178,7 @@ struct FeedDiscovery {
     feeds: HashMap<Feed, State>,
     /// Nodes that did not describe a type, and when they were asked.
     silent: HashMap<String, Instant>,
-    /// Topics that rules name with a type that nobody here knows, and who may be meant.
+    /// Topics that rules name with a type that is unknown here, and the reason.
     unknown: BTreeMap<String, String>,
     /// Topics that were passed over in this look, and why.
     others: BTreeMap<String, String>,
@@ -255,7 +255,7 @@ impl FeedDiscovery {
                 wanted.extend(self.offer(&topic, entity));
             }
         }
-        // First who is gone: they make room for who came.
+        // First publishers that are gone: they make room for new ones.
         self.note_who_is_gone(&wanted.iter().map(|one| &one.feed).collect());
         // Then what can be listened to as it is.
         let mut questions = Vec::new();
@@ -269,7 +269,7 @@ impl FeedDiscovery {
             }
         }
         // Then what must be asked for. That takes time, and others come meanwhile: some questions, and
-        // another look. Who was never asked for comes before who is asked for again.
+        // another look. Types that were never asked for come before those that are asked for again.
         questions.sort_by_key(|offer| match &self.feeds.get(&offer.feed)?.what {
             Reception::Refused { at, .. } => Some(*at),
             Reception::Heard { .. } => None,
@@ -290,8 +290,8 @@ impl FeedDiscovery {
         if is_asking { Next::Look } else { Next::Wait }
     }
 
-    /// A feed that nobody publishes any more is still listened to, for who comes back should be heard from
-    /// the first message on; but not if its topic has another type by now.
+    /// A feed that no node publishes any more is still listened to, for a publisher that comes back should be heard
+    /// from the first message on; but not if its topic has another type by now.
     fn note_who_is_gone(&mut self, present: &HashSet<&Feed>) {
         let changed: HashSet<&str> = present.iter().map(|feed| feed.topic.as_str()).collect();
         self.feeds.retain(|feed, state| {
@@ -300,7 +300,7 @@ impl FeedDiscovery {
             } else {
                 state.gone.get_or_insert_with(Instant::now);
             }
-            // Nobody comes who could be asked about what only a rule names.
+            // No publisher comes that could be asked about a topic that only a rule names.
             if !present.contains(feed)
                 && let Reception::Refused { at, .. } = &mut state.what
             {
@@ -326,7 +326,7 @@ impl FeedDiscovery {
     /// Returns the offer of a topic's publisher, if a rule wants it.
     fn offer(&mut self, topic: &str, publisher: Arc<Entity>) -> Option<FeedOffer> {
         let endpoint = publisher.endpoint.as_ref()?;
-        // What we publish ourselves is no news to us.
+        // The participant does not subscribe to its own publishers.
         if self.node.names().full() == publisher.node_name() {
             return None;
         }
@@ -357,7 +357,7 @@ impl FeedDiscovery {
         let is_named = state.is_some_and(|state| state.is_named);
         let node = offer.publisher.node_name();
         match state.map(|state| (&state.what, state.is_due())) {
-            // One who keeps its last messages may come after others that do not.
+            // A publisher that keeps its last messages may come after others that do not.
             Some((Reception::Heard { is_latched: was, .. }, _)) if *was || !is_latched => {
                 return None;
             }
@@ -429,8 +429,8 @@ impl FeedDiscovery {
         self.feeds.len() < MOST || self.feeds.values().any(|state| state.gone.is_some())
     }
 
-    /// Makes room for one more feed; whether there is some. If there are too many, that which nobody has published for
-    /// the longest time goes; else, for one whose type `is_known`, one that could not be listened to.
+    /// Makes room for one more feed; returns true if there is some. If there are too many, the one goes that no node
+    /// has published for the longest time; else, for one whose type `is_known`, one that could not be listened to.
     fn make_room(&mut self, is_known: bool) -> bool {
         if self.feeds.len() < MOST {
             return true;

@@ -2,11 +2,10 @@
 //! disk for all that waits.
 //!
 //! What a rule has kept is not dropped any more. If the memory is busy or its disk is full or away, it is
-//! tried again; meanwhile the queue fills, whoever fills it waits, and the subscriptions drop by their
-//! depth. What the memory refuses for good, and what should join a stored resource that is damaged, is
-//! counted.
+//! tried again; meanwhile the queue fills, the threads that fill it wait, and the subscriptions drop by their depth.
+//! What the memory refuses for good, and what should join a stored resource that is damaged, is counted.
 //!
-//! Somebody else may write between a look at what is stored and the request: then the request is refused,
+//! Another client may write between a look at what is stored and the request: then the request is refused,
 //! because an Entity is gone or a version is not the newest any more, and all is looked at again.
 
 use std::collections::{HashMap, HashSet};
@@ -27,7 +26,7 @@ use crate::rules::{KeptResource, UnreportedSightings, folded, reference, with_un
 const QUEUE: usize = 1024;
 /// Memories in one request.
 const MOST_AT_ONCE: usize = 256;
-/// Entities that are known to be stored, so that nobody asks again; then the list begins again.
+/// Entities that are known to be stored, so that the memory is not asked again; then the list begins again.
 const MOST_KNOWN: usize = 10_000;
 /// The pause before something is tried again: from, and up to.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(2));
@@ -81,7 +80,7 @@ impl Recorder {
         Ok(Self { queue: Some(queue), thread: Some(thread), is_stopping, counts })
     }
 
-    /// From here on nobody waits long for a disk that takes nothing.
+    /// From here on no thread waits long for a disk that takes nothing.
     pub(super) fn stop(&self) {
         self.is_stopping.store(true, Ordering::Release);
     }
@@ -193,7 +192,7 @@ impl Writer {
             match self.attempt(batch) {
                 Ok(()) => return,
                 Err(refusal) if refusal.code.may_pass() => {
-                    // When the daemon stops nobody waits for a disk that is full, but once.
+                    // When the daemon stops, the recorder waits for a full disk only once.
                     let is_stopping = self.is_stopping.load(Ordering::Acquire);
                     if is_stopping && (pause == PAUSE.1 || self.is_hopeless) {
                         self.is_hopeless = true;
@@ -246,7 +245,7 @@ impl Writer {
                         if self.known.contains(&name) || entities.contains(&name) {
                             continue;
                         }
-                        // What is damaged is there, and what refers to it stands.
+                        // A damaged Entity exists, and references to it hold.
                         if basket.get(&name).is_none() && self.memory.get(&name)? == Stored::Nothing
                         {
                             basket.put(name.clone(), entity.clone(), true);

@@ -12,7 +12,7 @@ use parking_lot::{Condvar, Mutex};
 
 use super::Context;
 
-/// Interval between two looks at what waits, if nobody wakes it.
+/// Interval between two looks at what waits, if nothing wakes it.
 const TICK: Duration = Duration::from_millis(500);
 
 /// The running thread. Dropping it ends it.
@@ -45,7 +45,7 @@ impl Waker {
         self.woken.notify_all();
     }
 
-    /// Waits until somebody wakes the thread, for a tick at most; `false` if that was the last time.
+    /// Waits until another thread wakes this one, for a tick at most; `false` if that was the last time.
     fn wait(&self) -> bool {
         let mut state = self.state.lock();
         let quiet = |state: &mut WakeState| !state.is_woken && !state.is_over;

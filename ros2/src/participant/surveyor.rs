@@ -1,7 +1,7 @@
 //! Tells the rules that the map moved: where their things lie by now.
 //!
-//! Whoever moves the memories, a service of this node or a client of the daemon: the node tells it of
-//! each that moved, as it was committed.
+//! A service of this node or a client of the daemon moves memories. The node tells it of each that moved, as it was
+//! committed.
 
 use std::sync::Weak;
 

@@ -11,7 +11,7 @@ use crate::message::Message;
 use crate::stamp::Stamp;
 use crate::tf::{Buffer, LookupError, Transform, feed, normalised};
 
-/// The transforms of the graph, shared by whoever asks for them.
+/// The transforms of the graph, shared by all that ask for them.
 #[derive(Debug)]
 pub struct Frames {
     buffer: RwLock<Buffer>,

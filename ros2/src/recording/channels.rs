@@ -37,7 +37,7 @@ pub(super) struct Channels {
 }
 
 struct KnownChannel {
-    /// Without its metadata, which nobody asks for.
+    /// Without its metadata, which no reader asks for.
     written: mcap::records::Channel,
     channel: Arc<Channel>,
     is_wanted: bool,

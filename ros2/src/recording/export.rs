@@ -79,7 +79,7 @@ pub fn write_timeline(
     let scenes = Scenes::new().map_err(ExportError::Type)?;
     let mut dated: Vec<(Option<u64>, &Value)> =
         resources.iter().map(|resource| (time_of(resource), resource)).collect();
-    // What has no time of its own is there from the beginning.
+    // Resources without a time of their own are there from the beginning.
     let first = dated.iter().filter_map(|(time, _)| *time).min().unwrap_or(0);
     dated.sort_by_key(|(time, _)| time.unwrap_or(first));
     let options = WriteOptions::new()

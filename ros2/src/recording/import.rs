@@ -216,7 +216,7 @@ impl Import {
                 continue;
             }
             known.extend(children().filter_map(child));
-            // What is refused is told when its time has come.
+            // A refusal is reported when the time of the message has come.
             _ = feed(&mut self.tf, &message, true);
         }
     }

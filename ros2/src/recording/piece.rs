@@ -34,7 +34,7 @@ pub(super) struct Contents {
 
 /// Reads a piece. Schemas and channels in it become known to `channels`, which also says which
 /// messages are wanted. Of a piece whose end is missing all that came before is used; of one that
-/// is damaged nothing, since nobody knows what of it is right.
+/// is damaged nothing, since it is unknown what of it is right.
 pub(super) fn read(
     input: &mut (impl Read + Seek),
     piece: &Piece,

@@ -184,7 +184,7 @@ mod tests {
         let batch = made.batch(true).unwrap();
         assert_eq!(updated(batch.clone(), "cup"), "1970-01-01T00:00:00Z");
         assert_eq!(updated(batch, "m"), said);
-        // What a rule says of it later takes the place of the name.
+        // A resource that a rule makes later takes the place of the name.
         let seen = format!(r#"{{{cup},"summary":"blue","lastSeenAt":"2026-05-30T11:00:00Z"}}"#);
         made.keep(kept(&seen, Vec::new()), at);
         assert_eq!(updated(made.batch(true).unwrap(), "cup"), said);

@@ -1,7 +1,7 @@
 //! The SQLite storage of rosbag2: tables of topics, of messages, and since Iron of the definitions of their types.
 //!
 //! Rows are read in the order of their ids, which is that in which they came, in pieces of about a megabyte as an
-//! MCAP has chunks. The file belongs to somebody else: it is not written to, what it says of itself is not run
+//! MCAP has chunks. The file is not ours: it is not written to, what it says of itself is not run
 //! (no views, no triggers), and nothing is larger than its bound. Where its pages are damaged, rows are found from
 //! both ends.
 
@@ -372,8 +372,8 @@ fn opened(path: &Path, is_immutable: bool) -> rusqlite::Result<Connection> {
     let connection = Connection::open_with_flags(uri, flags)?;
     let most = i32::try_from(MOST_RECORD).unwrap_or(i32::MAX);
     connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, most)?;
-    // What the file brings with it is data, and no program. With `writable_schema` SQLite reads a file that is
-    // shorter than it says of itself; nothing is written to one that is opened so.
+    // The contents of the file are data, and no program. With `writable_schema` SQLite reads a file that is shorter
+    // than its header says. Nothing is written to a file that is opened so.
     for (name, value) in [
         ("trusted_schema", 0),
         ("cell_size_check", 1),

@@ -73,7 +73,7 @@ pub struct Ros2 {
     pub queue_depth: usize,
     /// Most things a rule remembers having seen.
     pub things: usize,
-    /// The scopes of whoever calls its services, where they are stated. The daemon says which there are.
+    /// The scopes of the callers of its services, where they are stated. The daemon says which there are.
     pub scopes: Option<Vec<String>>,
     /// The rules for topics.
     pub topics: Vec<TopicRule>,

@@ -1,6 +1,5 @@
 //! Places and times in messages, by the shape of their types: whatever has `x`, `y` and `z`
-//! is a point, `position` and `orientation` are a pose, and so on inwards. So a pose of a type that
-//! nobody here has heard of is one too.
+//! is a point, `position` and `orientation` are a pose, and so on inwards. So a pose of an unknown type is one too.
 
 use nalgebra::{Point3, UnitQuaternion, Vector3};
 use omir_core::geo::GeoPoint;
@@ -20,7 +19,7 @@ const DEEPEST: usize = 6;
 pub struct StatedPose {
     /// Metres.
     pub position: Point3<f64>,
-    /// The rotation, unless there is none or it is all zeros, as in a message nobody filled in.
+    /// The rotation, unless there is none or it is all zeros, as in a message that was not filled in.
     pub orientation: Option<UnitQuaternion<f64>>,
     /// 6×6 row by row, if there is one; it may be all zeros, which says that it is unknown.
     pub covariance: Option<Box<[f64; 36]>>,
@@ -141,7 +140,7 @@ pub fn child_frame_of(message: &Message) -> Option<String> {
 }
 
 /// The stamp of a message: of its header, or its own `stamp`. `None` if it has none or it is zero,
-/// which in ROS means that nobody set it.
+/// which in ROS means that it was not set.
 pub fn own_stamp(message: &Message) -> Option<Stamp> {
     let header = message.field("header").and_then(Value::as_message);
     let holder = header.unwrap_or(message);

@@ -1,10 +1,9 @@
 //! A memory that is written again meets what is stored of it by now.
 //!
-//! Somebody may have confirmed it, recalled it or anchored it, and the daemon may have merged others
+//! A client may have confirmed it, recalled it or anchored it, and the daemon may have merged others
 //! into it. Nothing of that may be lost for a thing that was seen once more, and no sight may count
-//! twice, also when a recording is imported again. What comes out states the version that went in, so
-//! that a store refuses it if somebody was faster. Pure: the recorder fetches what is stored, and stores
-//! what comes out.
+//! twice, also when a recording is imported again. What comes out states the version that went in, so that a store
+//! refuses it if another writer was faster. Pure: the recorder fetches what is stored, and stores what comes out.
 
 use omir_core::extension::{Consolidated, REBASE_URL, UNPLACED_URL};
 use omir_core::instant::Instant;
@@ -68,12 +67,12 @@ pub fn with_unreported(stored: &Value, untold: &UnreportedSightings) -> Option<V
 ///
 /// A sight that was recorded, or kept by its publisher, may have come before: it has, if something later is
 /// told of. One that was published just then, and was `heard` at that time, is news where a clock was wrong:
-/// that of who published it may have begun in 1970, or whoever was seen before was ahead. Then the time
+/// the publisher's may have begun in 1970, or that of an earlier publisher was ahead. Then the time
 /// is ours. Else it came late, and what is stored is where the thing is.
 fn last_seen(known: Option<&Instant>, new: Instant, heard: Option<Stamp>) -> Option<Instant> {
     let Some(known) = known.filter(|known| known.at() >= new.at()) else { return Some(new) };
     let heard = heard?;
-    // What no stamp can say is ahead of, or behind, all that a clock of ROS says.
+    // A time that no stamp can hold is ahead of, or behind, all that a clock of ROS says.
     let told = Stamp::from_timestamp(known.at()).unwrap_or(Stamp::MAX);
     let event = Stamp::from_timestamp(new.at()).unwrap_or(Stamp::MIN);
     if !is_a_clock_wrong(event, heard, told) {

@@ -183,7 +183,7 @@ impl<'a> RuleEvaluation<'a> {
         let is_in_map = lacks.is_none() && lost.is_none();
         match bound.place {
             PlaceFrom::Robot | PlaceFrom::FrameOfMessage => {
-                // Where a frame is in itself says nothing, but of where on the Earth it is.
+                // The pose of a frame within itself says nothing, except its place on the Earth.
                 placement.own = placement.own.filter(|own| own.geo.is_some() && !is_in_map);
                 // A robot without that frame has no place; no need to say so each time.
                 let is_silent = bound.without_transform == WithoutTransform::Keep
@@ -224,7 +224,7 @@ impl<'a> RuleEvaluation<'a> {
             verdict = tracker.look(&candidate.sight);
         }
         if candidate.is_lost {
-            // Nothing is compared with it later: nobody knows where it was.
+            // Nothing is compared with it later: its place is unknown.
             return Decision::Dropped(Reason::NotLocalised);
         }
         let is_first = match verdict {

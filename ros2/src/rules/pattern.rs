@@ -24,7 +24,7 @@ impl Pattern {
     pub fn matches(&self, name: &str) -> bool {
         let (pattern, name) = (self.0.as_bytes(), name.as_bytes());
         let (mut p, mut n) = (0, 0);
-        // Where the last star stood, and how much of the name it has taken so far.
+        // The place of the last star, and how much of the name it has taken so far.
         let mut star: Option<(usize, usize)> = None;
         while n < name.len() {
             match pattern.get(p) {

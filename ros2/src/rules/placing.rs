@@ -105,7 +105,7 @@ impl Setup {
         };
         let placement = Placement {
             fixed,
-            // What was told in a keyframe is in it already.
+            // A pose that was stated in a keyframe is in it already.
             tied: tie.filter(|tied| tied.frame != own.frame),
             own: (!is_fixed).then(|| with_geo(own)),
             missing: lacks.as_ref().map(ToString::to_string),

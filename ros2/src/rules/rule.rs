@@ -25,7 +25,7 @@ use crate::tf::Buffer;
 
 /// Definitions of one name that are kept ready; while a fleet is updated there may be two at once.
 const MOST_VERSIONS: usize = 4;
-/// Names of types that a rule is kept ready for: it is for a topic, and whoever publishes there may say any name.
+/// Names of types that a rule is kept ready for: it is for a topic, and a publisher there may say any name.
 const MOST_NAMES: usize = 16;
 
 /// Elements of one message that are looked at: each may become a memory, and everything else waits meanwhile.

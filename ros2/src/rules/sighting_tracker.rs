@@ -2,10 +2,9 @@
 //! most so often, and once for the same thing nearby.
 //!
 //! Plain data in, a verdict out; messages and transforms are not known here. First comes
-//! [`SightingTracker::look`], which changes nothing, so that who finds that a transform is still missing may look
-//! again later; then [`SightingTracker::note`]. What a trigger compares with is what was *stored* last, not what
-//! was seen last: a robot that creeps is noticed, and a change that came too soon is told when it
-//! may be.
+//! [`SightingTracker::look`], which changes nothing, so that a caller that finds a transform missing may look again
+//! later; then [`SightingTracker::note`]. What a trigger compares with is what was *stored* last, not what was seen
+//! last: a robot that creeps is noticed, and a change that came too soon is told when it may be.
 
 use std::time::Duration;
 
@@ -255,7 +254,7 @@ impl SightingTracker {
         if stored {
             crossed |= self.beyond(&sight);
         }
-        // Who comes a little early each time is not faster for it.
+        // A source that is a little early each time does not get a faster pace by it.
         let early = self.due(&sight.key).filter(|due| {
             let by = due.nanos_since(sight.received);
             by > 0 && i128::from(by) <= EARLY.as_nanos().cast_signed()
@@ -344,7 +343,7 @@ impl SightingTracker {
         }
     }
 
-    /// Sights that a memory does not report are reported later, unless nobody asks for it.
+    /// Sights that a memory does not report are reported later, unless no rule asks for it.
     fn let_go(&mut self, thing: Thing) {
         if thing.untold > 0 && self.gone.len() < self.most {
             self.gone.push(thing);

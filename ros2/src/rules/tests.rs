@@ -1,4 +1,4 @@
-//! Each well-known type with real values, and types nobody here has heard of.
+//! Each well-known type with real values, and unknown types.
 
 mod configured;
 mod localised;

@@ -1,8 +1,8 @@
 //! A table of the configuration as it was written, read key by key.
 //!
 //! A complaint names the whole key (`ros2.topic[3].keep.beyond_m`), and reading goes on after it, so
-//! that a person learns of everything that is wrong at once. A key that nobody asked for is a
-//! complaint too, with the nearest one that exists.
+//! that a person learns of everything that is wrong at once. An unknown key is a complaint too, with the nearest one
+//! that exists.
 
 use std::cell::RefCell;
 use std::fmt;

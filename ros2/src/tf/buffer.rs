@@ -409,7 +409,7 @@ mod tests {
         buffer.insert("hand", "cup", at(2.0), x(0.0), false).unwrap();
         // The cup's past is no obstacle to its present.
         buffer.insert("cup", "table", at(3.0), x(0.0), false).unwrap();
-        // What came late does not lead.
+        // A transform that came late does not decide the parent.
         buffer.insert("table", "cup", at(1.5), x(1.0), false).unwrap();
         assert_eq!(parents(&buffer)[1], ("cup", Some("hand")));
         assert_eq!(buffer.samples(), 4);

@@ -117,7 +117,7 @@ impl std::error::Error for InsertError {}
 pub enum LookupError {
     /// A frame without a name was asked for.
     NoName,
-    /// Nobody has named that frame yet.
+    /// No transform has named that frame yet.
     UnknownFrame {
         /// The frame.
         frame: Arc<str>,

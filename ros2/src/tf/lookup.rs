@@ -336,7 +336,7 @@ mod tests {
     #[test]
     fn two_times_and_a_fixed_frame() {
         let buffer = robot();
-        // What the camera saw at 1 s, seen from the robot at 3 s: 110.5 m in the map, robot at 330 m.
+        // The point that the camera saw at 1 s, seen from the robot at 3 s: 110.5 m in the map, robot at 330 m.
         let seen = buffer.across(("base_link", at(3.0)), ("camera", at(1.0)), "map").unwrap();
         assert_eq!(seen.translation.x, 110.5 - 330.0);
     }

@@ -98,7 +98,7 @@ fn bytes_that_are_no_message_are_refused_counted_and_answered() {
     // One without any bytes is one, and no missing one.
     assert!(ask(&[0, 1, 0, 0, 9], &[]).contains("an attachment of 0 bytes"));
     malformed(6).expect("three requests are refused");
-    // What is no token is told, and hides nothing.
+    // A token that names no entity is counted, and hides nothing.
     let _odd = b.liveliness().declare_token("@ros2_lv/0/x/y").wait().unwrap();
     let token = || (server.node.counts().tokens == 1).then_some(());
     server.node.graph().wait(LONG, |_| token()).expect("it is counted");

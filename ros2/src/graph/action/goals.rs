@@ -14,17 +14,17 @@ pub type GoalId = [u8; 16];
 /// State of a goal. Numbers of `action_msgs/msg/GoalStatus`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
-    /// Nobody knows the goal.
+    /// The goal is unknown.
     Unknown = 0,
     /// Accepted, not begun.
     Accepted = 1,
     /// Being worked on.
     Executing = 2,
-    /// Someone wants it ended; it has not ended yet.
+    /// A client wants it ended; it has not ended yet.
     Canceling = 3,
     /// Ended as it was wanted.
     Succeeded = 4,
-    /// Ended because someone wanted it.
+    /// Ended because a client wanted it.
     Canceled = 5,
     /// Ended because it could not be reached.
     Aborted = 6,

@@ -19,7 +19,7 @@ use crate::message::{Message, PathError, Value};
 use crate::stamp::Stamp;
 
 /// Requests for the result of one goal that wait at most; more are refused, the oldest first: a client that gave up
-/// says so to nobody.
+/// does not say so.
 const MOST_WAITING: usize = 100;
 
 /// The work of an action.
@@ -39,7 +39,7 @@ pub trait GoalHandler: Send + Sync + 'static {
 pub enum Ending {
     /// As it was wanted.
     Succeeded(Message),
-    /// Because someone wanted it.
+    /// Because a client wanted it.
     Canceled(Message),
     /// It could not be reached.
     Aborted(Message),
@@ -347,7 +347,7 @@ impl Goal {
         Message::new(&self.action.result)
     }
 
-    /// Returns true if someone wants the goal ended.
+    /// Returns true if a client wants the goal ended.
     #[must_use]
     pub fn is_canceling(&self) -> bool {
         let state = self.action.lock();

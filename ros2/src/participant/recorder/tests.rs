@@ -22,7 +22,7 @@ struct TestMemory {
     damaged: Mutex<HashSet<String>>,
     requests: AtomicU64,
     busy: AtomicU64,
-    /// Number of times that somebody confirms a record just after it was looked at.
+    /// Number of times that another client confirms a record just after it was looked at.
     confirmed: AtomicU64,
 }
 
@@ -234,7 +234,7 @@ fn what_is_damaged_holds_nothing_else_up() {
     let mut writer = writer(&memory);
     writer.store(&[keep("a"), job(cup("lost", 1), vec![entity("")]), keep("b")]);
     assert_eq!(counted(&writer), (2, 1));
-    // What is about a damaged Entity can be kept.
+    // A memory about a damaged Entity can be kept.
     memory.damaged.lock().unwrap().insert("Entity/cup".to_owned());
     writer.known.clear();
     writer.store(&[keep("c")]);

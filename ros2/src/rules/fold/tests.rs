@@ -147,7 +147,7 @@ fn what_is_seen_now_is_news_though_its_stamp_is_behind() {
     assert_eq!(at(&value, "/extension/0/valueJson/position/0"), Some(&Value::from(5.0)));
     assert_eq!(at(&value, "/lastSeenAt"), Some(&Value::from("2026-05-30T12:00:30Z")));
     assert_eq!(folded(Some(&value), &booted), None, "once");
-    // Somebody was a year ahead once.
+    // A publisher was a year ahead once.
     let ahead = dock("2027-05-30T12:00:00Z", 1.0);
     let right = moved(5.0, "2026-05-30T12:01:00Z", "2026-05-30T12:01:00.100Z");
     let value = folded(Some(&ahead), &right).unwrap();
@@ -162,7 +162,7 @@ fn what_is_seen_now_is_news_though_its_stamp_is_behind() {
     ] {
         assert_eq!(folded(Some(&stored), &moved(5.0, event, heard)), None, "{event}");
     }
-    // What its publisher kept may have come before.
+    // A message that its publisher kept may have come before.
     let kept = KeptResource { heard: None, ..booted };
     assert_eq!(folded(Some(&stored), &kept), None);
     // So with records, and with what is only counted.

@@ -41,7 +41,7 @@ impl Template {
         let mut out = String::new();
         for piece in &self.0 {
             let before = out.len();
-            // What it names has no other name for a longer list.
+            // A name does not mark a list that was cut: the thing has no other name for a longer one.
             piece.render(scene, "", &mut out);
             if out.len() == before {
                 return None;

@@ -208,7 +208,7 @@ fn what_does_not_fit_a_type_is_said_under_its_key() {
     let config = "[[ros2.topic]]\ntopic = '/m'\ntype = 'my_msgs/msg/Part'\ntext = 'x'\npose = 'at'";
     let error = Rules::compile(&resolve(config).unwrap(), &registry).unwrap_err();
     assert!(error.to_string().starts_with("ros2.topic[0].frame: is missing"), "{error}");
-    // A type that nobody knows yet may come.
+    // A type that is unknown yet may come.
     let config = "[[ros2.topic]]\ntopic = '/m'\ntype = 'their_msgs/msg/New'\ntext = '{x}'";
     assert!(Rules::compile(&resolve(config).unwrap(), &registry).is_ok());
 }

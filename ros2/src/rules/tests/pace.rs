@@ -47,7 +47,7 @@ fn a_message_a_second_is_not_too_soon_by_some_milliseconds() {
     let seen: Vec<(f64, i64)> =
         (1..).zip(jitter).map(|(n, j)| (f64::from(n) + j, i64::from(n % 2) * 2)).collect();
     assert_eq!(kept_of(&mut bench, &seen), [true; 14]);
-    // Who is early each time is no jitter: 1.25 times as often keeps no more than it should.
+    // A source that is early each time is no jitter: 1.25 times as often keeps no more than it should.
     let mut bench =
         Bench::new("/chat", "[[ros2.topic]]\ntopic = '/chat'\nkeep.at_most_every_s = 1");
     let message = bench.message("std_msgs/msg/String");
