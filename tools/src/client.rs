@@ -175,7 +175,7 @@ impl Client {
         while let Ok(reply) = replies.recv() {
             match self.outcome(&reply) {
                 Ok(answer) if f(&answer.key) => {}
-                // Who has enough does not ask what else there is.
+                // A caller that has enough does not ask for the rest.
                 Ok(_) => return Ok(()),
                 Err((_, error)) => refused = refused.or(Some(error)),
             }

@@ -169,8 +169,8 @@ impl From<io::Error> for Error {
     }
 }
 
-/// Ends a command that tells what it did. What it found or could not do counts for more than that nobody wanted to read of
-/// it: a closed pipe is told last, and stops nothing that a command does beside.
+/// Ends a command that tells what it did. Its findings and failures matter more than output that the reader closed: a
+/// closed pipe is told last, and stops nothing that a command does beside.
 ///
 /// # Errors
 /// The outcome, or that its result could not be written; first of all, that a file could not.

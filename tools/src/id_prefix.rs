@@ -49,7 +49,7 @@ pub fn by(client: &Client, robot: &str, named: &Ref) -> Result<Ref> {
 
 /// The only one whose id begins with that of `named`.
 fn only_one(client: &Client, robot: &str, named: &Ref) -> Result<Option<Ref>> {
-    // Whoever forgets something twice does not mean another the second time.
+    // An operator who forgets a memory twice does not mean another the second time.
     if was_forgotten(client, robot, named)? {
         return Ok(None);
     }

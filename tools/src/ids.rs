@@ -1,6 +1,6 @@
 //! Ids as people read and type them: of one that a daemon made up, the beginning is enough.
 //!
-//! Pure functions. Who is asked whether a beginning is the only one of its kind: [`crate::id_prefix`].
+//! Pure functions. [`crate::id_prefix`] asks the robots if a beginning is the only one of its kind.
 
 /// So many characters of a made-up id tell it from a hundred thousand others, all but once in fifty thousand times.
 const SHORT: usize = 8;
@@ -8,8 +8,8 @@ const SHORT: usize = 8;
 /// The mark in the place of an id's rest.
 pub const ELLIPSIS: char = '…';
 
-/// Returns true if nobody chose this id: 32 hexadecimal digits as omird makes them up, or a random UUID (version 4).
-/// Others, also UUIDs that begin with the time, may have much in common with their neighbours.
+/// Returns true if a program made this id up: 32 hexadecimal digits as omird makes them up, or a random UUID (version
+/// 4). Others, also UUIDs that begin with the time, may have much in common with their neighbours.
 fn is_made_up(id: &str) -> bool {
     let is_digits = |text: &str| text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
     match id.len() {

@@ -129,7 +129,7 @@ impl std::error::Error for BadTime {}
 pub enum TimeBound {
     /// A moment.
     At(Instant),
-    /// Seconds before now, by the clock of whoever is asked.
+    /// Seconds before now, by the clock of the daemon that is asked.
     Ago(f64),
 }
 

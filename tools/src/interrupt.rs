@@ -51,7 +51,7 @@ fn listen() {
     let Ok(runtime) = runtime else { return };
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     runtime.block_on(async {
-        // What a shell had ignored for a program in its background, or nohup, stays ignored.
+        // Signals that a shell (for a background program) or nohup ignores stay ignored.
         let heeded = ENDS.into_iter().filter(|&number| !is_ignored(&status, number));
         let mut signals: Vec<Signal> =
             heeded.filter_map(|number| signal(SignalKind::from_raw(number)).ok()).collect();

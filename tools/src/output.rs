@@ -54,7 +54,7 @@ pub fn print_json_line(value: &Value) -> io::Result<()> {
     print(&json::to_string(value))
 }
 
-/// A remark for people, on standard error; lost without complaint if nobody listens.
+/// A remark for people, on standard error; lost without complaint if standard error is closed.
 pub fn remark(quiet: bool, text: &str) {
     if !quiet {
         let _ = writeln!(io::stderr().lock(), "omir: {text}");
@@ -98,7 +98,7 @@ pub fn width() -> Option<usize> {
     Some(width.max(NARROWEST))
 }
 
-/// Nobody reads a table on less.
+/// A table on less cannot be read.
 const NARROWEST: usize = 20;
 
 /// One line without control characters: a resource's text may hold escape sequences, and a

@@ -23,7 +23,7 @@ const AGAIN: Duration = Duration::from_secs(1);
 /// The reason why nothing came.
 #[derive(Debug)]
 pub enum Lost {
-    /// The line is gone, or nobody speaks on it: another one may come.
+    /// The line is gone, or no daemon speaks on it: another one may come.
     Line(String),
     /// The other end says what cannot be understood.
     Nonsense(String),
@@ -84,7 +84,7 @@ impl Line {
     /// Opens the device and a session, within `patience`.
     ///
     /// # Errors
-    /// [`Lost::Line`] if there is no device, or nobody answers.
+    /// [`Lost::Line`] if there is no device, or no daemon answers.
     pub fn open(path: &Path, baud: u32, patience: Duration) -> std::result::Result<Line, Lost> {
         let device = Device::open(path, baud)
             .map_err(|error| Lost::Line(format!("{}: {}", path.display(), no_device(&error))))?;
@@ -237,7 +237,7 @@ impl Line {
         self.leave(Reason::Done);
     }
 
-    /// Says goodbye, if that was not said. Whoever does not hear it finds out by silence.
+    /// Says goodbye, if that was not said. A daemon that does not hear it finds out by silence.
     fn leave(&mut self, reason: Reason) {
         self.link.close(reason);
         let (now, out) = (self.now(), &mut self.out);
@@ -253,7 +253,7 @@ impl Line {
                 // The device would be waited for when it is closed.
                 return self.device.discard();
             }
-            // What comes in would keep it from waiting.
+            // Bytes that come in would keep the device from waiting.
             let read = self.device.read(&mut buffer);
             if read.is_err() || self.device.wait(!self.out.is_empty(), left.min(LOOK)).is_err() {
                 return;

@@ -1,4 +1,4 @@
-//! A daemon on this machine, asked over HTTP through the socket in its data folder. Whoever may open it is the owner.
+//! A daemon on this machine, asked over HTTP through the socket in its data folder. Only the owner may open it.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -58,7 +58,7 @@ impl Socket {
     /// Asks for what is at a path.
     ///
     /// # Errors
-    /// Nobody answers, or the daemon refuses.
+    /// No daemon answers, or it refuses.
     pub fn get(&self, path: &str) -> Result<Value> {
         self.ask(Method::GET, path, None)
     }

@@ -1,4 +1,4 @@
-//! TLS of a client of HTTP: whom it trusts, and what a handshake that fails means.
+//! TLS of a client of HTTP: the certificates that it trusts, and the meaning of a failed handshake.
 
 use std::io;
 use std::path::{Path, PathBuf};

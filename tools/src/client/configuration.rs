@@ -42,8 +42,8 @@ pub(super) fn configuration(globals: &Globals) -> Result<Config> {
     let quiet = [
         ("mode", if several { "\"peer\"" } else { "\"client\"" }),
         ("scouting/multicast/enabled", "false"),
-        // One endpoint is tried once, at once. Of several each is tried by itself in the background, so
-        // that a robot that is out of range holds nobody up.
+        // One endpoint is tried once, at once. Of several each is tried by itself in the background, so that a robot
+        // that is out of range does not hold up others.
         ("connect/timeout_ms", if several { "-1" } else { "0" }),
         ("connect/exit_on_failure", "false"),
     ];

@@ -10,10 +10,10 @@ use super::{Client, Reply};
 use crate::error::{Error, Result};
 use crate::selector::Parameters;
 
-/// Time without a sign of life after which nobody is there.
+/// Time without a sign of life after which no robot is there.
 const HEARING: Duration = Duration::from_secs(2);
 
-/// Between two questions of who is there.
+/// Interval between two questions for robots.
 const A_MOMENT: Duration = Duration::from_millis(40);
 
 /// Replies to a question to every robot.
@@ -64,8 +64,8 @@ impl FleetReplies {
 impl Client {
     /// Names of the robots that are alive, in order.
     ///
-    /// A daemon that hangs on a router answers a question of who is alive before it knows that itself, now and then.
-    /// So it is asked until an answer brings nobody new, and where nobody is heard for `HEARING`.
+    /// A daemon behind a router may answer the question for robots before it knows that it is alive itself.
+    /// So it is asked until an answer brings no new robot, and for `HEARING` where no robot is heard.
     ///
     /// # Errors
     /// [`Error::Unreachable`] if the question cannot be sent.

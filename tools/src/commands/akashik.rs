@@ -32,10 +32,10 @@ struct CheckedItem {
 fn conformance(globals: &Globals, args: &ConformanceArgs) -> Result<()> {
     let endpoint = Endpoint::open(globals, args)?;
     let mut probe = Probe::new(endpoint, args)?;
-    // That nobody answers is no fault of an item.
+    // An item is not at fault if the daemon does not answer.
     probe.reach()?;
     let mut found: Vec<CheckedItem> = Vec::new();
-    // All items are decided, also where nobody reads of them.
+    // All items are decided, even if the output cannot be printed.
     let mut printed = Ok(());
     for item in ITEMS.iter().filter(|item| item.level <= args.level) {
         let (result, why) = match (item.check)(&mut probe) {

@@ -21,7 +21,7 @@ const LOOK: Duration = Duration::from_millis(20);
 const QUIET: Duration = Duration::from_millis(300);
 /// After so long without a prompt Enter is typed again: a program that had the line may have kept it for a while.
 const AGAIN: Duration = Duration::from_secs(2);
-/// Ctrl-C, which ends what somebody else has left running, or half typed; and Enter.
+/// Ctrl-C, which ends a command that another person left running, or half typed; and Enter.
 const BEGIN: &[u8] = b"\x03\r";
 /// A large store takes its time before the first line of an answer, at a part of one core.
 const GATHERING: Duration = Duration::from_secs(600);

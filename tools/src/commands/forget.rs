@@ -21,7 +21,7 @@ pub(super) fn run(globals: &Globals, args: &ForgetArgs) -> Result<()> {
     let mut durable = true;
     let mut seq = Value::Null;
     let mut missing = Vec::new();
-    // What is to be forgotten is forgotten, also where nobody reads of it.
+    // Every named memory is forgotten, even if the output cannot be printed.
     let mut printed = Ok(());
     let mut outcome = Ok(());
     for named in &args.references {

@@ -47,7 +47,7 @@ pub(super) fn run(globals: &Globals, args: &ImportArgs) -> Result<()> {
     shipment.check_sizes(&files)?;
     let mut done: Vec<(&File, Tally)> = Vec::new();
     let mut outcome = Ok(());
-    // What is to be sent is sent, also where nobody reads of it.
+    // Every file is sent, even if the output cannot be printed.
     let mut printed = Ok(());
     for file in &files {
         let mut tally = Tally::default();

@@ -34,7 +34,7 @@ pub(super) fn run(globals: &Globals, args: &McpArgs) -> Result<()> {
     let runtime = runtime.map_err(|why| Error::Unreachable(format!("no runtime: {why}")))?;
     let bridge = Bridge { endpoint, version: RefCell::default() };
     LocalSet::new().block_on(&runtime, async {
-        // Whoever starts this by hand learns at once that nobody is there.
+        // A person who starts this by hand learns at once that no daemon is there.
         bridge.endpoint.connect().await.map_err(|why| bridge.endpoint.not_there(&why))?;
         Rc::new(bridge).serve(lines()).await
     })

@@ -21,7 +21,7 @@ pub(super) fn run(globals: &Globals, args: &ProveArgs) -> Result<()> {
         Some(data) => of_folder(globals, data, &args.reference)?,
         None => of_daemon(globals, args)?,
     };
-    // Whoever gets it will do the same.
+    // The receiver will do the same.
     let read = Proof::from_value(&proof);
     let is_right = read.as_ref().is_ok_and(|proof| proof.reference().as_ref() == Some(&target));
     let verified = read.and_then(|proof| proof.verify(&proof.seal.public_key));

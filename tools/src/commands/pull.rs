@@ -170,7 +170,7 @@ fn not_yet(error: Error) -> Stop {
     }
 }
 
-/// A daemon that answers nobody without a token says so; here it is told how to give one.
+/// A daemon that answers no client without a token says so; here it is told how to give one.
 fn asks_for_token(error: Error, args: &PullArgs, robot: &str) -> Error {
     match error {
         Error::Refused { code, path, .. }

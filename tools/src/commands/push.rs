@@ -151,7 +151,7 @@ fn attempt(
     part: &[usize],
 ) -> Result<Pushed> {
     let items = part.iter().map(|&at| resources[at].value.clone()).collect();
-    // Who pushes a file wants what is in it, as with `omir import`.
+    // A push stores all of its file, forgotten memories included, as `omir import` does.
     line.ask(Request::Push(Push { items, restore: true }))?;
     let answer = refused(line.answer(globals.timeout.max(AT_LEAST))?);
     let nonsense = || Lost::Nonsense("the daemon does not answer the push".to_owned());

@@ -342,7 +342,7 @@ fn explanation(hit: &Value) -> String {
             let value = view::number(part.get("value").or(Some(part)), 2);
             let weight = view::number(part.get("weight"), 2);
             match (value.as_str(), weight.as_str()) {
-                // What was not asked for has no weight and says nothing.
+                // Parts that were not asked for have no weight and say nothing.
                 (_, "0.00") => {}
                 ("", _) => line.push_str(&format!(" {name} {part}")),
                 (value, "") => line.push_str(&format!(" {name} {value}")),

@@ -15,7 +15,7 @@ pub(super) fn run(globals: &Globals) -> Result<()> {
     let mut alive = client.robots()?;
     alive.retain(|robot| globals.robot.as_ref().is_none_or(|named| named == robot));
     let replies = client.ask_fleet(alive.clone(), "status", &Parameters::new());
-    // Who is heard and does not answer is listed all the same; nobody at all is what there is to say.
+    // A robot that does not answer is listed all the same. Only a fleet without any robot is an error.
     let answers = match replies {
         Ok(replies) => replies.answers,
         Err(error) if alive.is_empty() => return Err(error),

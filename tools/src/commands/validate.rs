@@ -61,8 +61,8 @@ pub(super) fn run(globals: &Globals, args: &ValidateArgs) -> Result<()> {
     }
 }
 
-/// Reports on the files, and returns whether that could be written, and what is to be said of all of them. They are judged also
-/// where nobody reads on.
+/// Reports on the files, and returns whether that could be written, and what is to be said of all of them. They are
+/// judged even if the output cannot be printed.
 fn run_to(
     globals: &Globals,
     args: &ValidateArgs,

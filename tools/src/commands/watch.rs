@@ -46,7 +46,7 @@ pub(super) fn run(globals: &Globals, args: &WatchArgs) -> Result<()> {
         let Some(mut event) = Event::read(client.prefix(), &sample) else {
             continue;
         };
-        // Where a token is needed an event only says of what; who has one may ask for the rest.
+        // An event carries a reference alone if a token is needed; a client with a token may ask for the rest.
         if event.is_reference()
             && client.has_token()
             && let Ok(Some(reply)) = client.fetch(&event.robot, &format!("memory/{}", event.name))

@@ -66,7 +66,7 @@ impl Parts {
         sniffed.map_err(|why| Error::input(name, why))?;
         let encoding = encoding.unwrap_or_else(|| Encoding::sniff(&start));
         if capture::may_be(&start) {
-            // No more than a cable carries while somebody waits.
+            // No more than a cable carries while a person waits.
             input.read_to_end(&mut start).map_err(|why| Error::input(name, why))?;
             if let Some(document) = capture::document(&start) {
                 start = document.map_err(|why| Error::input(name, why))?;

@@ -20,7 +20,7 @@ const KEY: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').
 pub struct Base(String);
 
 impl Base {
-    /// A base somebody chose.
+    /// A base that the user chose.
     ///
     /// # Errors
     /// [`LiftError::Base`] for what is no absolute IRI, or does not end where a name may follow.
@@ -41,7 +41,7 @@ impl Base {
         Ok(Self(text.to_owned()))
     }
 
-    /// The base of a Bundle nobody chose one for: its id, or else the digest of what it says, so that
+    /// The base of a Bundle without a chosen one: its id, or else the digest of what it says, so that
     /// different Bundles do not meet by accident.
     #[must_use]
     pub fn of_bundle(document: &Value) -> Self {

@@ -18,7 +18,7 @@ use super::names::{self, Base};
 
 const DECIMAL: &str = "http://www.w3.org/2001/XMLSchema#decimal";
 const JSON: &str = "http://www.w3.org/1999/02/22-rdf-syntax-ns#JSON";
-/// An instant by RFC 3339 that is none by XML Schema. Ours, because nobody else has one.
+/// An instant by RFC 3339 that is none by XML Schema. Ours, because no vocabulary has one.
 const RFC_3339: &str = "urn:omird:rfc3339";
 
 /// Position of the preparation: the pointer for complaints, the label for a blank node.

@@ -285,7 +285,7 @@ fn a_daemon_that_is_killed_midway_leaves_a_backup_and_the_next_run_goes_on() {
     let (sender, _marked) = mpsc::channel();
     let link = Link::to(&daemon.endpoint, 1 << 20, u64::MAX, sender);
     let summary = value(&ok(&omir(Some(&link.endpoint), &["backup", &backup, "--json"])));
-    // What the killed daemon left in its log, if only its start, is sealed as well.
+    // The log that the killed daemon left is sealed as well, even if it holds only its start.
     assert!((total..=total + 1).contains(&number(&summary, "segments")), "{summary:?}");
     assert_eq!(number(&summary, "fetched"), number(&summary, "segments") - arrived);
     let whole = number(&summary, "bytes");

@@ -241,7 +241,7 @@ fn a_forget_that_stops_half_way_says_what_is_forgotten() {
     let told = text(&output.stdout);
     assert!(told.contains("\"forgotten\": 1") && told.contains("\"seq\": 2"), "{told}");
     assert!(text(&output.stderr).contains("no more"), "{}", text(&output.stderr));
-    // Where nothing is forgotten there is nothing to tell.
+    // A command that forgets nothing has nothing to print.
     let output = omir(&[&robot], &["forget", "second", "--json"]);
     assert_ends(&output, 1);
     assert!(output.stdout.is_empty());
@@ -288,7 +288,7 @@ fn a_fleet_answers_together() {
     assert!(text(&output.stdout).contains("total 14, shown 2"), "{}", text(&output.stdout));
     let output = omir(&both, &["recall", "--limit", "1", "--json"]);
     assert!(text(&output.stdout).contains("\"total\": 14"), "{}", text(&output.stdout));
-    // What is meant for one robot is not guessed.
+    // A command for one robot does not guess which.
     let output = omir(&both, &["remember", "x"]);
     assert_ends(&output, 2);
     assert!(text(&output.stderr).contains("r1, r2"), "{}", text(&output.stderr));

@@ -55,7 +55,7 @@ fn a_backup_takes_the_place_of_a_memory_that_stays_beside_it() {
     assert!(daemon.stop().success());
     assert_eq!(fs::read(path("data/keys/device.key")).unwrap(), key, "it signs as before");
     ends(&omir(None, &["store", "check", &text("data")]), 0);
-    // What lay there is a memory still.
+    // The old data folder still holds its memories.
     let daemon = start(&path("data.before"));
     ends(&omir(Some(&daemon.endpoint), &["get", "after"]), 0);
     assert!(daemon.stop().success());

@@ -78,7 +78,7 @@ impl Endpoint {
     /// Sends a message.
     ///
     /// # Errors
-    /// Nobody answers.
+    /// No daemon answers.
     pub(super) fn ask(
         &self,
         way: Route,

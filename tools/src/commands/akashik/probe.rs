@@ -66,10 +66,10 @@ impl Probe {
         })
     }
 
-    /// Checks that somebody answers.
+    /// Checks that a daemon answers.
     ///
     /// # Errors
-    /// Nobody does, by a way that was named.
+    /// None does, by a way that was named.
     pub(super) fn reach(&mut self) -> Result<()> {
         for way in self.endpoint.ways() {
             self.endpoint.ask(way, "ATTUNE", self.token(4), "{}").map(drop)?;
@@ -102,7 +102,7 @@ impl Probe {
         format!("conf-{}-{name}", self.run)
     }
 
-    /// Returns a message that nobody has sent yet.
+    /// Returns a message that was never sent before.
     pub(super) fn message(
         &mut self,
         agent: &str,

@@ -136,7 +136,7 @@ fn kill(child: &Mutex<Child>) {
     let _ = child.wait();
 }
 
-/// A loopback port nobody listens on.
+/// A loopback port without a listener.
 fn free_endpoint() -> std::io::Result<String> {
     let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
     Ok(format!("tcp/127.0.0.1:{port}"))

@@ -21,7 +21,7 @@ const LISTED: usize = 10;
 pub(super) fn conforms(file: &Path, document: &Value) -> Result<()> {
     let mut envelope = Map::new();
     let mut entries = Entries::Array;
-    // What the pointers of the findings begin with, and what stands there in this document.
+    // The beginning of the findings' pointers, and the part of this document that stands for it.
     let mut base = "";
     let items = match document {
         Value::Object(map) if map.get("resourceType").and_then(Value::as_str) == Some("Bundle") => {

@@ -60,7 +60,7 @@ pub(super) fn run(globals: &Globals, args: &ImportArgs) -> Result<()> {
              cause: {error}",
             sink.tally.acknowledged()
         ))),
-        // What cannot be read counts for more than that nobody takes the rest.
+        // Unreadable messages matter more than output that the reader closed.
         Err(error @ Error::Output(_)) if error.exit_code() == 0 => lost(&report).and(Err(error)),
         Err(error) => Err(error),
         Ok(()) => lost(&report),
@@ -128,7 +128,7 @@ fn looks_like_one(path: &Path) -> bool {
     let mut first = Vec::new();
     let read = File::open(path).and_then(|file| file.take(16).read_to_end(&mut first));
     let by_bytes = match Kind::of(&first) {
-        // Packed documents are somebody else's.
+        // Packed bytes do not tell a recording from other documents.
         Some(Kind::Zstd | Kind::Gzip) | None => false,
         Some(Kind::Mcap | Kind::Sqlite | Kind::Bag) => read.is_ok(),
     };

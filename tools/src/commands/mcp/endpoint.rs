@@ -34,7 +34,7 @@ enum Target {
     Http(HttpEndpoint),
 }
 
-/// The connection of one request. It ends with this: where nobody waits for an answer any more, the daemon notices.
+/// The connection of one request. It ends with this: if the client waits for no answer any more, the daemon notices.
 pub(super) struct Connection(JoinHandle<()>);
 
 impl Drop for Connection {

@@ -17,7 +17,8 @@ pub(super) enum Message {
     Request(Request),
     /// The request of this id is not wanted any more.
     Cancels(String),
-    /// Nobody waits for an answer, and a daemon that keeps nothing learns nothing by it: a note, an answer, an empty line.
+    /// The client waits for no answer, and a daemon that keeps nothing learns nothing by it: a note, an answer, an
+    /// empty line.
     Nothing,
     /// No JSON, or none of the messages above; this is the answer.
     Refused(String),
@@ -50,7 +51,7 @@ impl Message {
     }
 
     /// Tells a message by its members (JSON-RPC 2.0, sections 4 and 5). What is neither request, note nor answer is refused:
-    /// whoever sent it may wait.
+    /// its sender may wait.
     fn of(value: &Value, line: &[u8]) -> Self {
         let invalid = |id: &Value, why: &str| Self::Refused(error(id, INVALID, why));
         if value.as_array().is_some() {

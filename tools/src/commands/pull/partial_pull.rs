@@ -78,7 +78,7 @@ impl PartialPull {
         let wrong = |error: io::Error| Error::input(&path, error);
         let file = OpenOptions::new().read(true).append(true).create(true).open(&path);
         let file = file.map_err(wrong)?;
-        // Where a file system knows no locks there is none.
+        // A file system without locks locks nothing.
         if let Err(Errno::WOULDBLOCK) = flock(&file, FlockOperation::NonBlockingLockExclusive) {
             return Err(Error::input(&path, "another pull writes to it"));
         }
@@ -346,7 +346,7 @@ mod tests {
             assert_eq!(items.next().unwrap(), None);
             assert_eq!(items.whole as usize, bytes[..expected].concat().len());
         }
-        // What is no item ends it too, however much follows.
+        // Bytes that are no item end it too, however many follow.
         let noise = vec![0xff; 20 << 20];
         let mut items = Items::of(&noise[..]);
         assert_eq!(items.next().unwrap(), None);

@@ -42,7 +42,7 @@ fn plain(field: &str, value: &Value) -> String {
         (_, Some(count)) if unit.ends_with("seconds") => instant::span(count.into()),
         (other, _) => match other.as_f64() {
             Some(years) if field == "cardYears" => card_life(years),
-            // Nobody reads the seventeenth digit of an estimate.
+            // The seventeenth digit of an estimate says nothing.
             Some(number) => ((number * 100.0).round() / 100.0).to_string(),
             None => other.to_string(),
         },

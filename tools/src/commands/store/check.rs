@@ -37,7 +37,7 @@ fn count_of(findings: &[Finding], severity: Severity) -> usize {
 fn result_line(report: &Report, target: &str) -> String {
     let words = match report.verdict() {
         Verdict::Sound => "sound",
-        // Whether anything was in it nobody can tell any more.
+        // A missing log may have held something: the check cannot know.
         Verdict::Faulty if report.findings.iter().any(|one| one.kind == Kind::LogMissing) => {
             "faults were found; what a missing log held is lost, if it held anything"
         }

@@ -34,7 +34,7 @@ impl Verdict<'_> {
         !(self.options.profiles.is_empty() && self.options.required.is_empty())
     }
 
-    /// `pass`, `fail`, or `skipped` for what was not looked at: profiles nobody asked for, and the
+    /// `pass`, `fail`, or `skipped` for what was not looked at: profiles that were not asked for, and the
     /// entries of what is no Bundle.
     pub(super) fn state_of(&self, check: Check) -> &'static str {
         let looked_at = match check {

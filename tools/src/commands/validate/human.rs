@@ -121,7 +121,7 @@ impl Digest {
         let original = if self.listed.is_empty() { None } else { self.text() };
         let places = original.as_deref().and_then(json::Places::of);
         let position = |finding: &Finding| finding.entry.as_ref().map(|entry| entry.index);
-        // What holds between entries is found out last; it is read with the entry.
+        // Findings between entries come last, but are shown with their entry.
         self.listed.sort_by_key(position);
         let mut last = None;
         for finding in &self.listed {

@@ -61,7 +61,7 @@ impl Report for Lines {
         if self.portion.len() >= PORTION
             && let Err(why) = self.flush()
         {
-            // Told when the report is written; until then there is nobody to tell.
+            // Told when the report is written; until then there is no report to tell it in.
             self.failure.get_or_insert(why);
             self.portion.clear();
         }

@@ -24,7 +24,7 @@ pub(super) fn log(probe: &mut Probe) -> Checked {
         Err(Verdict::Not(why)) => why,
         Err(other) => return Err(other),
     };
-    // At level 1 nobody need show it.
+    // At level 1 no daemon need show it.
     Err(Verdict::Undecided(format!("the log is not shown: {code}")))
 }
 

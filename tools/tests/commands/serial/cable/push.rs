@@ -62,7 +62,7 @@ fn a_segments_manifest_stays_behind() {
 fn a_large_file_is_pushed_in_parts_that_hold_together() {
     let rig = Rig::new();
     let _cable = rig.plug(usize::MAX);
-    // What is referred to comes last in it, and all of it is more than a message takes.
+    // The resource that others refer to comes last in the file, and all of it is more than a message takes.
     let mut items: Vec<String> = (0..300)
         .map(|n| {
             let parent =
