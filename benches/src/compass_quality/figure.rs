@@ -1,7 +1,7 @@
 //! Figures with their error bars: counts of each agent, what is made of their sums, and the bootstrap over agents.
 //!
-//! Turns of one session are alike, so agents are drawn anew and not turns. The draws are those of a fixed generator: the same
-//! counts give the same interval.
+//! Turns of one session are alike, so whole agents are drawn again, and not turns. The draws are those of a fixed
+//! generator: the same counts give the same interval.
 
 /// Times that the agents are drawn.
 const DRAWS: usize = 2000;

@@ -90,7 +90,7 @@ fn context(rig: &Rig, agent: &Agent, task: &Task, turns: &[Turn]) -> Result<[f64
     let mut made = asked(budget)?;
     let fits = made["error"]["code"].as_i64() != Some(TOO_SMALL);
     if !fits {
-        // What it needs counts as its size.
+        // The size that the context needs counts as its size.
         let needed = made["error"]["data"]["needed"].as_u64().unwrap_or_default();
         made = asked(usize::try_from(needed)?)?;
     }

@@ -89,7 +89,7 @@ impl Rig {
             return Ok(());
         }
         let began = Instant::now();
-        // What was recorded last may not have been looked at yet.
+        // The embedding thread may not have looked at the last memory yet.
         std::thread::sleep(Duration::from_millis(300));
         while self.engine.unembedded() > 0 {
             if began.elapsed() > PATIENCE {

@@ -266,7 +266,7 @@ impl Panel<'_> {
     fn name_all(&self, area: &Area<'_>) -> Result<()> {
         let count = self.series.len() as i32;
         for (at, (series, colour)) in self.series.iter().zip(COLOURS.iter().cycle()).enumerate() {
-            // What is stacked highest is named highest.
+            // The order of the names is that of the stack: highest first.
             let at = at as i32;
             let row = if self.is_stacked { count - 1 - at } else { at };
             let y = 52 + 24 * row;

@@ -99,7 +99,7 @@ fn cut(process: Process, daemon: &Wire, records: &mut Records) -> Result<()> {
             std::thread::sleep(LOAD);
             process.kill()
         });
-        // What comes after the cut is not answered; one of them is waited for in vain.
+        // Requests that come after the cut are not answered; one of them is waited for in vain.
         let mut arrays = arrays.iter();
         while !killer.is_finished()
             && let Some(array) = arrays.next()

@@ -81,7 +81,7 @@ pub fn store(engine: &Engine, resources: &[Value]) -> Result<()> {
 /// Waits until each memory has its vector.
 pub fn wait_for_vectors(engine: &Engine, makes: bool) -> Result<()> {
     let began = Instant::now();
-    // What was recorded last may not have been looked at yet.
+    // The embedding thread may not have looked at the last memory yet.
     std::thread::sleep(Duration::from_millis(300));
     while makes && engine.unembedded() > 0 {
         if began.elapsed() > Duration::from_secs(600) {
