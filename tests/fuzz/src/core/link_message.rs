@@ -40,7 +40,7 @@ fn message(bytes: &[u8]) {
         }
         (Ok(_), Ok(_)) => panic!("a request that is an answer"),
     };
-    // What may be left out and says nothing is left out.
+    // Members that may be left out, and say nothing, are left out.
     let mut expected = value.expect("a message is CBOR");
     let Value::Object(members) = &mut expected else { panic!("a message is a map") };
     let numbers = ["id", "after", "next", "of"];

@@ -17,7 +17,7 @@ pub fn run(bytes: &[u8]) {
         let again = Proof::extract(&proof.to_value());
         assert_eq!(again.as_ref(), Some(&proof));
         let holds = keys.verify(&proof);
-        // What holds without a key is of the methods that anybody can follow.
+        // A proof that is no signature can be verified without our key.
         assert!(!holds || Keys::verifying().verify(&proof) || proof.method == "signature");
     }
     world(&value, &keys);

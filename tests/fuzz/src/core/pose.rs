@@ -37,7 +37,7 @@ pub fn run(bytes: &[u8]) {
     if let Some(geo) = &pose.geo {
         assert!(geo.lat().abs() <= 90.0 && geo.lon().abs() <= 180.0);
     }
-    // What a client was given can be sent back and is no change.
+    // A client can send back the pose that it was given, and that is no change.
     let written = pose.to_value();
     let again = read(&written).expect("what we write is a pose");
     assert_eq!(again, pose);

@@ -83,7 +83,7 @@ fn accepted(prepared: &[Prepared], key: Option<&Ref>, merging: bool) {
         validate_resource(&value, "/", &mut faults);
         assert!(faults.is_empty(), "{faults:?}");
         assert!(key.is_none_or(|key| *key == one.resource.reference()));
-        // What a client got can be sent back, and is no change.
+        // A client can send back the resource that it got, and that is no change.
         for encoding in [Encoding::Json, Encoding::Cbor] {
             let bytes = encoding.encode(&value);
             let wide = RequestLimits::default();

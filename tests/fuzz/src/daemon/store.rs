@@ -56,12 +56,12 @@ fn look(root: &std::path::Path, new: &std::path::Path) {
     let repaired: Repaired = repair(&store, new, || [1; 32], &mut |_| {}).expect("a new folder");
     assert_eq!(repaired.versions, report.versions);
     drop(store);
-    // What was repaired is sound, and holds the same memories.
+    // A repaired store is sound, and holds the same memories.
     let store = Store::open(new, NOW).expect("a data folder");
     let after = check(&store, &mut |_| {}).expect("files that can be read");
     assert_eq!(after.verdict(), Verdict::Sound, "{:?}", after.findings);
     assert_eq!(after.versions, report.versions);
-    // Where a number or a time is only likely, something forgotten may be back.
+    // A number or a time that is only likely may bring back something forgotten.
     if repaired.approximate.is_empty() {
         assert_eq!(after.live, report.live);
         assert_eq!(after.history.bundle(&store, None).expect("the same"), bundle);

@@ -67,7 +67,7 @@ fn file(bytes: &[u8]) {
         .map(|token| token["grant"]["name"].as_str().unwrap())
         .collect();
     assert_eq!(tokens.iter().map(|token| token.grant.name.as_str()).collect::<Vec<_>>(), names);
-    // What is read can be added to, and read again the same.
+    // A token can be added to the tokens that were read, which then read the same again.
     let dir = tempfile::tempdir().unwrap();
     std::fs::create_dir(dir.path().join("keys")).unwrap();
     std::fs::write(dir.path().join("keys/tokens.json"), bytes).unwrap();
@@ -85,7 +85,7 @@ fn claims(bytes: &[u8]) {
     let mac = Hmac::<Sha256>::new_from_slice(SECRET).unwrap().chain_update(&message);
     let text = format!("{message}.{}", URL_SAFE_NO_PAD.encode(mac.finalize().into_bytes()));
     let Ok(caller) = access().identify("http", &text) else { return };
-    // What it may do is no more than it says, and it ends.
+    // The caller may do no more than the claims state, and the claims end.
     let claims: Value = serde_json::from_slice(bytes).unwrap();
     assert!(claims["exp"].as_f64().unwrap() > NOW as f64);
     let said: Vec<&str> = claims["scope"].as_str().unwrap().split_whitespace().collect();

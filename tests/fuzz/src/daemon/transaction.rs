@@ -68,7 +68,7 @@ fn compare(ours: &Transaction, foreign: &[Foreign]) {
                     of("lastAccess", 1, touch.last_access.into());
                 }
                 Op::Boot { count } => is_number(step, "count", (*count).into()),
-                // What lacks or is of another kind counts as zero.
+                // A member that lacks or is of another kind counts as zero.
                 Op::Touch(_) | Op::Mark(_) => {}
             }
         }

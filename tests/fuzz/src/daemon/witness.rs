@@ -13,7 +13,7 @@ pub fn run(bytes: &[u8]) {
     assert!(found.last_seq >= newest.unwrap_or(0));
     if found.is_whole {
         assert_eq!(found.len, bytes.len() as u64);
-        // What a power cut leaves of it says less, and nothing else.
+        // A witness cut short by a power cut says less, and nothing else.
         let cut = read(&bytes[..bytes.len() - bytes.len() / 3], log);
         assert!(cut.end <= found.end && found.facts.starts_with(&cut.facts));
     }
