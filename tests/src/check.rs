@@ -157,7 +157,7 @@ fn counts(engine: &Engine, model: &Model) -> Result {
         }
     }
     tiers(engine)?;
-    // What was forgotten may be gone once it is sealed or compacted; nothing else may.
+    // Forgotten versions may be gone once they are sealed or compacted; nothing else may.
     for (name, most, gone) in [
         ("versions", model.versions, model.forgotten_versions),
         ("forgotten", model.tombstones, model.tombstones),

@@ -97,7 +97,7 @@ impl Robot {
             settings.index_from_bytes = u64::MAX;
         }
         self.session = Some(open(&self.data, &self.clock, settings)?);
-        // What a start writes is a group of its own.
+        // The records of a start are a group of their own.
         self.wait();
         Ok(())
     }

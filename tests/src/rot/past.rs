@@ -266,7 +266,7 @@ impl Past {
         life.store(&life::entity("e6", "Thing 6, broken"));
         life.forget("MemoryRecord/p3-2");
         life.seal();
-        // What stays in the log.
+        // Changes from here on stay in the log.
         for n in 3..6 {
             let text = format!("updated a third time {n} ").repeat(20);
             life.store(&life::record(&format!("p1-{n}"), &text, &["e3"], None));

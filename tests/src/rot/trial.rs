@@ -110,7 +110,7 @@ fn live(
     let ask = |engine: &Running| past.answers.judge(&Answers::of(engine, past.highest.keys()));
     let engine = open()?;
     outcome.verdict = ask(&engine);
-    // What is dropped or rewritten must not take the mark along.
+    // A compaction that drops or rewrites damaged bytes must not take the mark along.
     if random.chance(30) {
         let _ = engine.compact(CompactionScope::All);
         outcome.verdict.add(ask(&engine));
@@ -121,7 +121,7 @@ fn live(
     outcome.verdict.add(ask(&engine));
     let given = past.store_all_again(&engine);
     for (target, version) in given {
-        // What a compaction has left no trace of begins again, also where nothing rotted.
+        // A name of which a compaction left no trace begins again, also if nothing rotted.
         let (highest, whole) = (past.highest[&target], past.given.get(&target));
         if version <= highest && whole.is_none_or(|whole| version < *whole) {
             outcome.reused.push(format!("{target}: {version}, after {highest}"));

@@ -264,7 +264,7 @@ impl Robot {
                 found.insert(decode(&bytes).reference());
             });
         }
-        // What is gone was announced, or is being announced: answers do not wait for events.
+        // Memories that are gone were announced, or are being announced: answers do not wait for events.
         let began = Instant::now();
         while self.ledger.live().any(|(target, _)| !found.contains(target))
             && began.elapsed() < PATIENCE

@@ -192,7 +192,7 @@ fn a_full_disk_is_answered_so_and_recovers() {
             Session::open(&run.disk, &run.clock)
                 .unwrap_or_else(|error| panic!("{context}: it does not open: {error}")),
         );
-        // What was refused last was never synced by that start's log; it may not come back.
+        // The log of that start never synced the last refused change, which may not come back.
         run.check_served(&context);
 
         run.disk.set_capacity(None);

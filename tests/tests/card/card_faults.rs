@@ -139,7 +139,7 @@ fn what_is_on_a_disk_full_to_the_brim_can_be_forgotten() {
         let anchor = Request::Anchor(life::reference("MemoryRecord/memory-9"), n % 2 == 0);
         run.ask(&anchor).unwrap();
         assert_eq!(run.state(), "full");
-        // What that made room for is not for something new.
+        // The room that this made is not for something new.
         let refusal = run.ask(&remember("one-more")).unwrap_err();
         assert_eq!(refusal.code, Code::StorageFull);
     }
@@ -153,7 +153,7 @@ fn what_is_on_a_disk_full_to_the_brim_can_be_forgotten() {
 
     run.disk.set_capacity(None);
     run.ask(&remember("at-last")).unwrap();
-    // What seals may have met the full disk as well, and tries again by itself.
+    // The sealing thread may have met the full disk as well, and tries again by itself.
     run.wait_until_ok();
     assert!(run.disk.paths().iter().any(|path| path == RESERVE), "it is kept again");
     run.check_served("with room again");
@@ -290,7 +290,7 @@ fn a_card_may_be_pulled_out_at_any_moment_and_put_in_again() {
                 }
             }
         }
-        // What seals in the background may be hit as well, and nobody who asks hears of it.
+        // The sealing thread may be hit in the background as well, and no caller hears of it.
         run.disk.pull_out_at(u64::MAX);
         pulled |= run.disk.is_out();
         if run.disk.is_out() {
@@ -335,7 +335,7 @@ fn a_card_that_cannot_be_read_for_a_while_is_read_again() {
     let recalled = run.session().recall(&query).unwrap();
     assert!(recalled.hits.is_empty() && recalled.total > 2);
     assert_eq!(run.state(), "failing");
-    // What is new is written all the same: it is the reading that fails.
+    // New memories are written all the same: it is the reading that fails.
     run.ask(&Request::Remember(vec![life::entity("witness", "Witness")])).unwrap();
     run.disk.set_blind(false);
     run.check_served("read again");

@@ -216,7 +216,7 @@ fn a_cut_while_room_is_made_costs_nothing_and_room_is_made_after_it() {
         disk.cut_at(cut);
         let Ok(session) = try_open(&disk) else { continue };
         let mut run = Run { session, model: model.clone(), live: live.clone(), told, size };
-        // What nobody knows of is one request at most, the last.
+        // At most one request is in doubt, the last.
         let mut in_doubt = None;
         let mut random = Random::new(cut);
         for step in 0..60 {

@@ -342,7 +342,7 @@ fn a_rotten_manifest_is_not_believed() {
         let layout = segment::layout(&bytes).unwrap_or_else(|why| panic!("{path}: {why}"));
         let others = layout.entries.iter().map(|(_, range)| range).chain(&layout.copies);
         let manifest = others.map(|range| range.end).max().unwrap_or(0);
-        // What stands for the names of what was forgotten, each turned into that of another.
+        // Keys of tombstones, which stand for forgotten names, each turned into that of another name.
         for tombstone in &layout.manifest.forgotten {
             let name = tombstone.key().to_hex();
             let needle = name.as_bytes();
@@ -372,7 +372,7 @@ fn a_segment_under_the_name_of_another_is_used_once() {
         let mut all = BTreeMap::new();
         session.each(None, |bytes| {
             let resource = without_references(&decode(&bytes));
-            // What became of an edge may have been in the segment that is lost.
+            // The last version of an edge may have been in the segment that is lost.
             if !matches!(resource, Resource::Relationship(_)) {
                 all.insert(resource.reference(), resource);
             }
@@ -486,7 +486,7 @@ fn one_rotten_memory_costs_an_export_and_a_recall_only_itself() {
     conforms(&bundle).expect("it validates alone");
     let entries = bundle.get("entry").and_then(Value::as_array).expect("entries");
     let names = entries.iter().filter_map(|entry| entry.get("id")?.as_str());
-    // What connects it to something cannot be without it; what mentions it can.
+    // A relationship to the lost Entity cannot be without it; a memory that mentions it can.
     assert_eq!(names.collect::<BTreeSet<_>>(), BTreeSet::from(["desk", "plain", "seen"]));
     // One by one it is the same.
     let selection = session.select(&Query::everything(), None, || true).expect("it is selected");
@@ -504,7 +504,7 @@ fn one_rotten_memory_costs_an_export_and_a_recall_only_itself() {
         assert_eq!(reply.get("unreadable").and_then(Value::as_u64), Some(1));
     }
 
-    // Where nothing can be read at all it is not a memory that is damaged.
+    // An export fails, and reports no damage, if nothing can be read at all.
     disk.rot(&wal::path(1), |bytes| bytes.iter_mut().skip(64).for_each(|byte| *byte ^= 1));
     let error = session.export(&Query::everything()).expect_err("there is nothing to give");
     assert_eq!(error.code, Code::Internal, "{error}");

@@ -32,7 +32,7 @@ fn a_bit_that_flips_changes_no_answer() {
 #[test]
 fn a_sector_that_is_lost_gives_no_wrong_answer() {
     let (hurt, whole) = campaign(Kind::Sector, &Class::ALL, 1..31);
-    // What lies in logs alone may be lost.
+    // Memories that lie in logs alone may be lost.
     assert!(whole * 100 >= hurt * 50, "{whole} of {hurt} answer as before");
 }
 

@@ -84,7 +84,7 @@ fn check(world: &World, query: &Query, random: &mut Random) {
     let few = Query { limit: Some(1 + random.below(4)), ..query.clone() };
     let best = world.session().recall(&few).expect("it is answered");
     let mut total = best.total as usize;
-    // What need not be counted changes no hit.
+    // An exact total that is not asked for changes no hit.
     let lower = Query { exact_total: false, ..few.clone() };
     let lower = world.session().recall(&lower).expect("it is answered");
     assert!(lower.total <= best.total, "{} of {}: {query:?}", lower.total, best.total);

@@ -179,7 +179,7 @@ fn what_the_daemon_completes_is_stamped_once() {
     assert_eq!(send(&session, seen), [(1, true)]);
     let whole = json::to_string(&without_meta(&stored));
     assert_eq!(send(&session, &whole), [(1, true)], "without our stamp it is the same");
-    // Who says something of its own about it is heard.
+    // A client that states a `meta` of its own is heard.
     let own = r#"{"resourceType": "MemoryRecord", "id": "own", "content": "a kettle",
         "meta": {"omirVersion": "R1", "source": "veld/0.7.6"}}"#;
     send(&session, own);
@@ -197,7 +197,7 @@ fn what_was_exported_is_no_news() {
     session.recall(&Query { text: Some("dock".into()), ..Query::default() }).expect("answered");
     let bundle = json::to_string(&export(&session));
     let same = |session: &Session, bundle: &str| {
-        // What the start found to seal is not what is sent.
+        // The start may have found something to seal, which is not what is sent.
         session.run_task(Task::Seal).expect("it runs");
         let before = disk.operations();
         let stored = send(session, bundle);

@@ -127,12 +127,12 @@ fn each_line_of_the_rule() {
     assert_merged(rig.merge(&versions), &[("kept", 5), ("updated", 7)]);
     assert_eq!(rig.get("MemoryRecord/high")["content"], "from a file");
     assert_eq!(rig.get("MemoryRecord/plain")["content"], "higher");
-    // Where the file states none, the dates decide.
+    // The dates decide if the file states no version.
     let plain = bundle([record("plain", "unstated", json!({"meta": updated(2020)}))]);
     assert_merged(rig.merge(&plain), &[("kept", 7)]);
     let plain = bundle([record("plain", "unstated", json!({"meta": updated(2999)}))]);
     assert_merged(rig.merge(&plain), &[("updated", 8)]);
-    // What is stored without a number is the first.
+    // A stored record without a number is the first version.
     let numbered = bundle([record("first", "stored", json!({"meta": updated(2999)}))]);
     assert_merged(rig.merge(&numbered), &[("added", 1)]);
     let numbered = bundle([record("first", "numbered", json!({"version": 9}))]);
@@ -154,8 +154,7 @@ fn each_line_of_the_rule() {
     // The number the store gave it does not make the same file older than itself.
     assert_merged(rig.merge(&later), &[("unchanged", 2), ("unchanged", 2)]);
 
-    // What is stored without a date was updated when it was recorded; a file without one is not
-    // newer.
+    // A stored resource without a date was updated when it was recorded; a file without one is not newer.
     rig.remember(&entity("robot", "said here", json!({})));
     let undated = bundle([entity("robot", "undated", json!({}))]);
     assert_merged(rig.merge(&undated), &[("kept", 1)]);
@@ -171,7 +170,7 @@ fn each_line_of_the_rule() {
     let between = bundle([entity("dated", "between", json!({"meta": updated(2023)}))]);
     assert_merged(rig.merge(&between), &[("kept", 3)]);
 
-    // What was forgotten comes back, above its tombstone.
+    // A forgotten memory comes back, above its tombstone.
     rig.client.one("omir/r1/forget?ref=MemoryRecord/plain", None).value();
     let plain = bundle([record("plain", "back", json!({"version": 2}))]);
     assert_merged(rig.merge(&plain), &[("restored", 10)]);
@@ -214,7 +213,7 @@ fn what_comes_from_elsewhere_is_not_completed() {
     assert_eq!(rig.get("Entity/dock"), dock);
     assert_eq!(rig.get("Relationship/near"), near);
     assert_merged(rig.merge(&file), &[("unchanged", 1), ("unchanged", 1)]);
-    // What is said here is created here.
+    // A resource that a client stores here gets its creation date here.
     rig.remember(&json!({"resourceType": "Entity", "id": "door", "name": "door"}));
     let door = rig.get("Entity/door");
     assert!(door["createdAt"].is_string());

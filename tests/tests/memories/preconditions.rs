@@ -91,7 +91,7 @@ fn a_forgotten_name_is_absent() {
         }
     }
     drop(session);
-    // What is decided by the log after a start is decided alike.
+    // The log decides after a start, and decides alike.
     let session = Session::open(&disk, &clock).expect("it opens");
     for name in NAMES {
         conflict(write(&session, &resource(name, "b"), Version(2)), "/version", "was forgotten");
@@ -121,7 +121,7 @@ fn one_condition_that_fails_refuses_the_whole_request() {
         format!(r#"{{"resourceType":"Bundle","omirVersion":"R1","id":"b","entry":{both}}}"#);
     conflict(write(&session, &bundle, Absent), "/entry/1/id", "Entity/e is stored already");
     assert_eq!(session.live(), 2, "the hall, and e");
-    // What has no id gets a new one, which is absent.
+    // A resource without an id gets a new one, which is absent.
     write(&session, r#"{"resourceType":"MemoryRecord","content":"x"}"#, Absent).expect("it is new");
 }
 

@@ -322,7 +322,7 @@ fn who_names_no_frame_means_the_fixed_frame_of_the_daemon() {
     let settings = Settings { fixed_frame: "odom".to_owned(), ..settings() };
     let session = Session::open_with(Arc::new(disk.clone()), &clock, settings, None);
     let session = session.expect("it opens");
-    // Who puts a place down can learn in which.
+    // A client that states a place can learn in which frame.
     let status = session.status("r1");
     assert_eq!(status.get("fixedFrame"), Some(&"odom".into()));
     let json = r#"{"resourceType":"MemoryRecord","id":"cup","content":"a cup","extension":[
@@ -343,7 +343,7 @@ fn who_names_no_frame_means_the_fixed_frame_of_the_daemon() {
     assert_eq!(total(&[near, ("radius", "0.5")]), Some(1));
     assert_eq!(total(&[near, ("radius", "0.5"), ("frame", "map")]), Some(0));
     assert_eq!(total(&[("box", "0,-1,-1,2,1,1")]), Some(1));
-    // What a moving frame is tied to is another question.
+    // The tie of a moving frame is another question.
     session.follow_frames(Arc::new(Robot));
     assert_eq!(total(&[near, ("radius", "0.5")]), Some(1));
 

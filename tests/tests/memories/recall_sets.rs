@@ -220,7 +220,7 @@ fn a_floor_hides_what_is_about_something_else() {
             );
             if floor == 0.5 {
                 assert!(found.mean("shared_words") >= 0.97, "{part}");
-                // What was chosen on one part is a little less on the other: docs/keys.md tells both.
+                // A floor that was chosen on one part does a little worse on the other: docs/keys.md tells both.
                 let (least, share) = if part.contains("tune") { (0.95, 0.95) } else { (0.9, 0.85) };
                 assert!(precision >= least, "{part}: {found:?}");
                 assert!(none as f64 >= share * asked as f64, "{part}: {found:?}");

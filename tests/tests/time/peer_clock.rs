@@ -92,7 +92,7 @@ fn simulated_time_is_set_by_a_key_and_may_start_over() {
         .session
         .declare_subscriber("omir/r1/event/updated/MemoryRecord/before")
         .callback(move |sample| {
-            // What is put on a wildcard below comes here as well.
+            // A put on a wildcard below comes here as well.
             if let Some(cause) = sample.attachment() {
                 let _ = sender.send(cause.to_bytes().into_owned());
             }

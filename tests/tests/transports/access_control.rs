@@ -104,7 +104,7 @@ fn the_example_of_the_page_denies_all_that_it_does_not_name() {
         viewer.session.delete(key).wait().unwrap();
     }
     viewer.put("omir/rover/event/forgotten/Entity/hall", "");
-    // What the viewer sent is through when what it asks after that is answered.
+    // The viewer's puts have arrived once its later query is answered.
     viewer.one("omir/rover/status", None).value();
     assert!(client(&daemon, None).is_none(), "who is that?");
     let stranger = client(&daemon, Some("stranger")).unwrap();

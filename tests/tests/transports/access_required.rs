@@ -217,7 +217,7 @@ fn what_is_put_or_deleted_needs_a_token_with_its_scope() {
             stranger.delete(key);
         }
         let expected = before + 9 * (n as u64 + 1);
-        // What is put on `**` comes to the daemon once, as what is put on its own key does.
+        // A put on `**` comes to the daemon once, as one on its own key does.
         eventually("each of them is refused, and counted", || rig.rejected() >= expected);
         assert_eq!(rig.rejected(), expected, "{n}");
     }
@@ -327,7 +327,7 @@ fn nobody_else_is_sent_a_token() {
             match (is_open, thief) {
                 (false, _) => assert!(!has_token, "{what}"),
                 (true, "client") => assert!(has_token, "{what}"),
-                // Where nothing is closed, whether these two meet in time is Zenoh's affair.
+                // Zenoh decides if these two meet in time, where nothing is closed.
                 (true, _) => {}
             }
         }
@@ -373,7 +373,7 @@ fn stolen(
     }
     for selector in ["omir/r1/recall?q=hall", "omir/*/recall?q=hall", "omir/r1/memory/**"] {
         let answers = victim.ask(selector);
-        // Where the thief is asked, nobody else is.
+        // A query that goes to the thief goes to no other.
         let is_answered = answers.iter().any(|it| matches!(it, Answer::Ok(..)));
         assert!(is_answered || !rig.is_closed, "{selector}");
     }
@@ -422,7 +422,7 @@ fn where_none_is_required_a_wrong_one_is_refused_and_a_right_one_bounds_its_hold
     }
     rig.nobody.delete("omir/r1/memory/Entity/hall");
     assert_eq!(events.next().0, "forgotten/Entity/hall");
-    // What is no token says nothing.
+    // An attachment that is no token says nothing.
     let other =
         rig.nobody.session.get("omir/r1/recall").attachment("{\"trace\": 7}").wait().unwrap();
     assert!(other.recv().unwrap().result().is_ok());

@@ -254,7 +254,7 @@ fn cbor_goes_in_and_comes_out() {
         (&bundle["resourceType"], &bundle["entry"][0]["name"]),
         (&json!("Bundle"), &json!("hall"))
     );
-    // What was exported goes in again, in both encodings.
+    // An export goes in again, in both encodings.
     for (bytes, media) in [(export.body, "cbor"), (line.get("/omir/v1/export").body, "json")] {
         let headers = format!("Content-Type: application/{media}\r\n");
         let merged = line.ask("POST /omir/v1/remember?merge=true", &headers, &bytes);

@@ -16,7 +16,7 @@ fn a_daemon_that_was_started_without_them_has_the_settings_of_malloc() {
     let environment = told("environ");
     for (name, value) in SETTINGS {
         let is_set = environment.split('\0').any(|found| found == format!("{name}={value}"));
-        // Who runs the tests may have chosen others.
+        // The person who runs the tests may have chosen others.
         assert!(is_set || std::env::var_os(name).is_some(), "{name} in {environment}");
     }
     assert!(told("comm").starts_with("omird-under"), "{}", told("comm"));

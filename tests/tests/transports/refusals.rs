@@ -34,7 +34,7 @@ const STORED: &str = r#"{"resourceType":"MemoryRecord","id":"a","content":"x"}"#
 
 /// Behind `omir/r1/`, the payload, and the code and the path of the refusal.
 const REFUSALS: &[(&str, &str, Code, &str)] = &[
-    // What is no resource, or breaks OMIR R1.
+    // Payloads that are no resource, or break OMIR R1.
     ("remember", NOTHING, Code::InvalidResource, ""),
     ("remember", "{", Code::InvalidResource, ""),
     ("remember", "[]", Code::InvalidResource, ""),
@@ -106,7 +106,7 @@ const REFUSALS: &[(&str, &str, Code, &str)] = &[
         Code::InvalidQuery,
         "/weight",
     ),
-    // What is not there.
+    // References to memories that are not there.
     ("anchor?ref=MemoryRecord/none", NOTHING, Code::NotFound, "/ref"),
 ];
 

@@ -264,7 +264,7 @@ fn what_was_compacted_replaces_what_it_covers_and_nothing_else() {
     assert_eq!((outcome.faults, outcome.kept), (vec![], vec![]));
     assert_eq!(verify(&backup, &mut |_| {}).unwrap().faults, []);
 
-    // What the robot lost is kept.
+    // A segment that the robot lost is kept.
     let mut lossy = robot.clone();
     let lost = lossy.offer.segments.remove(1).segment;
     let (outcome, fetched) = back_up(&lossy, &backup).unwrap();

@@ -129,7 +129,7 @@ fn contents(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
 fn this_build_writes_the_newest_set_byte_for_byte() {
     let all = golden_folder::all().expect("the golden folders are listed");
     let newest = all.last().expect("there is a set").set.clone();
-    // What a protocol writes may grow: its replies are compared instead.
+    // The records that a protocol writes may grow: its replies are compared instead.
     let is_lived = |name: &str| LIVED.iter().any(|(lived, ..)| *lived == name);
     let is_compared = |name: &str| name != lives::INDEXED && !is_lived(name);
     for (name, _) in lives::ALL.iter().filter(|(name, _)| is_compared(name)) {
@@ -162,7 +162,7 @@ fn is_ranked_by_words(line: &str) -> bool {
         .any(|name| line.starts_with(&format!("recall {name}: ")))
 }
 
-/// Answers questions with words anew, where their ranking has changed on purpose. All other answers stay as they are.
+/// Answers questions with words again, if their ranking has changed on purpose. All other answers stay as they are.
 #[test]
 #[ignore = "writes files into the source tree"]
 fn answer_words_anew() {

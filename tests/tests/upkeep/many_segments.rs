@@ -76,7 +76,7 @@ fn more_segments_than_descriptors_are_served() {
         client.ask_json("omir/r1/remember", &new).value();
         let exported = client.one("omir/r1/export", None);
         assert_eq!(exported.value()["entry"].as_array().map(Vec::len), Some(SEGMENTS + 1 + start));
-        // What is in the log is sealed: one more segment.
+        // The stop seals the log: one more segment.
         assert!(daemon.stop().success());
     }
 }

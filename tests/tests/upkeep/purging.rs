@@ -193,7 +193,7 @@ fn what_went_through_several_merges_goes_with_the_last() {
         life.put(&cup("c", "", ""));
         life.put(&part("c"));
         assert_eq!(life.merge(), 1, "b became a part of c");
-        // Where b never was in a segment, nothing else needs its tombstone.
+        // A tombstone of b is needed by nothing else if b never was in a segment.
         life.wait(4 * PURGE);
         let context = format!("restarts {restarts}, sealed {sealed}");
         assert!(!life.tells().is_empty(), "{context}: not worth a rewrite");

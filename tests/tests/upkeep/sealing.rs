@@ -88,7 +88,7 @@ fn what_is_forgotten_or_superseded_in_a_log_is_never_in_a_segment() {
     session.each(None, |bytes| names.push(decode(&bytes).reference().to_string()));
     names.sort();
     assert_eq!(names, ["Entity/pan", "Entity/pot"]);
-    // What the segment knows no more is free: the name of something new.
+    // A name that the segment does not hold any more is free for something new.
     put(&session, &entity("mirabelle", "plum"));
     assert!(
         session.get(&"Entity/mirabelle".parse().expect("a reference")).expect("read").is_some()

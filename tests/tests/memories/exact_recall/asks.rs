@@ -35,7 +35,7 @@ fn reply(world: &World, query: &Query) -> Value {
 
 /// Asks everything about the matches of a query.
 pub fn check(world: &World, query: &Query, random: &mut Random) {
-    // What was forgotten may be gone already.
+    // Forgotten memories may be gone already.
     let base = Query { include_forgotten: false, limit: Some(1000), offset: 0, ..query.clone() };
     let now = world.now();
     let matches: Vec<&Seen> = world.seen.iter().filter(|seen| seen.matches(&base, now)).collect();

@@ -195,7 +195,7 @@ impl Seen {
         if self.confidence.is_some() {
             let confidence = record.confidence.get_or_insert_default();
             confidence.calibrated = number(self.confidence);
-            // What ranks it may be another number than what is stated and filtered by.
+            // The number that ranks it may differ from the one that is stated and filtered by.
             confidence.alpha = number(Some(3.0));
             confidence.beta = number(Some(1.5));
         }

@@ -28,7 +28,7 @@ fn a_clock_that_was_a_year_ahead_leaves_nothing_unfaded_and_the_order_stands() {
     clock.advance(seconds(2 * 86_400));
     let faded = retrievability(&session, "ahead");
     assert!(faded < 0.9, "it fades from now on, not in a year: {faded}");
-    // What is recorded later is ordered later, whatever the date.
+    // A record that comes later is ordered later, whatever its date.
     let at = Query { as_of: Some(Timestamp::from_micros(known + YEAR - 1)), ..Query::default() };
     remember(&session, &record("later", ""));
     let seen = session.recall(&at).expect("a recall").total;

@@ -29,7 +29,7 @@ fn a_cut_at_any_operation_dates_nothing_twice() {
             let card = disk.survivors(survivors);
             let again = after_a_cut(booted + HOUR);
             let session = open(&card, &again);
-            // Whether it was known that the clock was set is told by the log alone.
+            // The log alone tells if the daemon knew that the clock was set.
             let goes_on = || clock_status(&session, "settling").as_bool() == Some(true);
             eventually("it comes to an end", || {
                 again.advance(seconds(1));

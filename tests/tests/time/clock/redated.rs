@@ -101,7 +101,7 @@ fn what_came_in_without_a_clock_is_dated_again_and_says_so() {
     for id in ["stamped", "stated"] {
         assert_eq!(version(&get(&session, id)), 2, "{id}: what one got is no change");
     }
-    // What is said again keeps the date that was put right.
+    // A record that a client sends again keeps the corrected date.
     remember(&session, &record("stamped", r#","importance":0.9"#));
     let updated = get(&session, "stamped");
     assert_eq!((version(&updated), updated.created_at), (3, stamped.created_at));

@@ -7,7 +7,7 @@ fn observations_of_the_same_become_one_with_the_evidence_of_all() {
     let (disk, clock) = (CutDisk::new(), TestClock::new());
     let (session, events, _listening) = watched(&disk, &clock);
     cups(&session);
-    // What is alike and must stay: pinned, to come, elsewhere, other words, a part of which is live.
+    // Memories that are alike and must stay: pinned, to come, elsewhere, with other words, with a live part.
     put(&session, &cup("pinned", 4, 1.0, "cam:3", r#""decay":{"anchored":true},"#));
     put(&session, &cup("plan", 4, 1.0, "cam:4", r#""experienceType":"intention","#));
     put(&session, &cup("far", 4, 1.0, "cam:5", "").replace("[1.0,2.0", "[9.0,2.0"));

@@ -43,7 +43,7 @@ fn what_is_owned_is_never_merged_and_the_rest_is() {
     }
     clock.advance(30 * DAY);
     assert_eq!(sweep(&session).merged, 0);
-    // What was done to it by name is no consolidation, and gives nothing up.
+    // A change by name is no consolidation, and gives nothing up.
     let target: omir_core::reference::Ref = "MemoryRecord/o1".parse().expect("a reference");
     session.execute(Change::Anchor(target.clone(), true)).expect("it is there");
     session.execute(Change::Anchor(target, false)).expect("it is there");

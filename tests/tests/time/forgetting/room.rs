@@ -164,7 +164,7 @@ fn what_is_recalled_together_is_bound_closer() {
     let session = Session::open(&disk, &clock).expect("it opens");
     assert_eq!(now(&session, "coActivations"), 2.0);
     assert!((now(&session, "strengthNow") - 0.595).abs() < 1e-9);
-    // What it states is what it was told.
+    // The stored strength is the one that the client stated.
     let stored = get(&session, "Relationship/xy").expect("it is live");
     assert_eq!(number(&stored, &["strength"]), 0.5);
 }

@@ -42,7 +42,7 @@ fn a_capture_file_of_a_dump_is_a_document() {
     let change = rig.session.prepare(text.as_bytes(), Encoding::Json, None).unwrap();
     rig.session.execute(change).unwrap();
     let mut terminal = Terminal::on(rig.plug(0.0));
-    // What is typed meanwhile is not shown in the middle of it, and is done afterwards.
+    // Text that is typed meanwhile does not show in the middle of it; its command runs afterwards.
     terminal.type_in("dump\rget Entity/e1\r");
     terminal.until("-----BEGIN OMIR-----\r\n");
     let shown = terminal.until("-----END OMIR-----\r\n");
@@ -68,7 +68,7 @@ fn one_command_does_not_block_the_next() {
     assert!(!terminal.until("^C\r\nr2> ").contains("-----END OMIR-----"));
     terminal.type_in("tail\r");
     terminal.until("tail\r\n");
-    // Whether it listens already only its answer tells.
+    // Only its answer tells if the console listens already.
     let mut n = 0;
     while !terminal.shown.contains("recorded Entity/new") {
         n += 1;
@@ -90,7 +90,7 @@ fn a_terminal_that_asks_for_silence_gets_it() {
     terminal.type_in("dump\r");
     terminal.until("BEGIN OMIR");
     terminal.type_in("\x13");
-    // What was on its way comes still; then nothing does.
+    // Bytes that were on their way still come; then nothing does.
     let mut quiet = 0;
     while quiet < 50 {
         quiet = if terminal.cable.read().is_empty() { quiet + 1 } else { 0 };

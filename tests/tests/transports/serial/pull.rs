@@ -70,7 +70,7 @@ fn a_pull_goes_on_where_the_cable_was_pulled_out() {
         assert_eq!(count, 1000 - all.len() as u64);
         pull.as_of.get_or_insert(as_of);
         pull.store.get_or_insert(store);
-        // What is recorded meanwhile belongs to another pull.
+        // A memory that is recorded meanwhile belongs to another pull.
         rig.clock.advance(Duration::from_millis(1));
         let text = format!(r#"{{"resourceType":"Entity","id":"late{cables}","name":"late"}}"#);
         let change = rig.session.prepare(text.as_bytes(), Encoding::Json, None).unwrap();

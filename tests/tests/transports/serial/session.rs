@@ -125,7 +125,7 @@ fn what_is_no_request_is_answered_or_ends_the_session() {
     // Nothing is locked here.
     client.ok(Request::Unlock("anything".to_owned()));
 
-    // What is cancelled ends, and what waits behind it is done.
+    // A cancelled request ends, and the one behind it is done.
     let pull = client.ask(Request::Pull(Pull::default()));
     assert!(matches!(client.answer(pull), Response::Begin { .. }));
     let cancel = client.ask(Request::Cancel(pull));

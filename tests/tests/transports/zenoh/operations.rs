@@ -235,7 +235,7 @@ fn a_compaction_says_what_it_did() {
     let rig = rig(&[]);
     let client = &rig.client;
     client.ask_json("omir/r1/remember", &json!([entity("e"), record("a", "plughword", [0.0; 3])]));
-    // What is still in a log when it is forgotten never comes into a segment.
+    // A memory that is forgotten while it is in a log never comes into a segment.
     client.one("omir/r1/compact?scope=all", None).value();
     client.one("omir/r1/forget?ref=MemoryRecord/a", None).value();
     let idle = client.one("omir/r1/compact", None);
