@@ -2,12 +2,11 @@
 
 A comment is a block of `///` or `//!`, or one of `//`; its first line counts. One that opens with What, Whether, Who or Where
 makes the reader assemble the noun: write "Returns true if …" or name the thing. Doc comments have one limit for the whole
-tree. Other comments have a limit for each crate: its figure of 2026-11-28, rounded up. Lower it when the figure falls.
+tree. No other comment may open so.
 Usage: prose_check.py [--list FOLDER], which shows the comments in a folder, also those with How, When, Which and Why.
 """
 
 import collections
-import math
 import pathlib
 import re
 import subprocess
@@ -15,27 +14,9 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # In percent, of the doc comments of the tree.
-LIMIT = 3
-# In percent, of the other comments of each crate. A crate that is not here may have none.
-PLAIN_LIMITS = {
-    "benches": 13,
-    "core-nostd": 11,
-    "core-nostd/firmware": 8,
-    "daemon": 10,
-    "daemon/access": 5,
-    "daemon/embedding": 6,
-    "daemon/engine": 17,
-    "daemon/protocols/akashik": 18,
-    "daemon/protocols/compass": 16,
-    "daemon/protocols/manifesto": 10,
-    "daemon/protocols/omir": 8,
-    "daemon/router": 19,
-    "daemon/text": 14,
-    "ros2": 11,
-    "tests": 15,
-    "tests/fuzz": 20,
-    "tools": 12,
-}
+LIMIT = 1
+# In percent, of the other comments of each crate.
+PLAIN_LIMIT = 0
 QUESTION = re.compile(r"(What|Whether|Who|Where)\b")
 ANY_QUESTION = re.compile(r"(What|Whether|Who|Where|How|When|Which|Why)\b")
 COMMENT = re.compile(r"\s*(///|//!|//)(?!/)\s?(.*)")
@@ -64,7 +45,7 @@ def limit_of(kind, group):
     """The limit of a line in percent, or None: doc comments are limited as a whole, others by crate."""
     if kind == "doc":
         return LIMIT if group == "all" else None
-    return None if group == "all" else PLAIN_LIMITS.get(group, 0)
+    return None if group == "all" else PLAIN_LIMIT
 
 
 def main():
@@ -87,8 +68,6 @@ def main():
             most = "" if limit is None else f", at most {limit} %"
             if limit is not None and share > limit:
                 wrong.append(f"{group}: more than {limit} % of the {title} open with What, Whether, Who or Where: see --list")
-            elif kind == "plain" and limit is not None and share <= limit - 1:
-                most += f"; the limit can be {math.ceil(share)} %"
             print(f"{share:5.1f} %  {open_with[kind, group]:4} of {total[kind, group]:5}  {group}{most}")
     if wrong:
         sys.exit("\n".join(wrong))
