@@ -14,6 +14,8 @@ use crate::engine::{Code, Error};
 const WAITING: usize = 256;
 /// Requests that wait for the disk at a time: calls of tools that may, and changes of tokens.
 const AT_THE_DISK: usize = 8;
+/// Requests that look into the index for a moment at a time, before they write.
+const LOOKS: usize = 4;
 /// Bytes of large bodies that are read or worked on; a larger one is read alone.
 const BODIES: usize = 64 << 20;
 /// Bytes of small ones: a client that sends a large one slowly does not hold up clients with small requests.
@@ -44,6 +46,7 @@ pub(crate) struct Capacity {
     waiting: Arc<Semaphore>,
     turns: Arc<Semaphore>,
     disk: Arc<Semaphore>,
+    looks: Arc<Semaphore>,
     bodies: Arc<Semaphore>,
     small_bodies: Arc<Semaphore>,
     answers: Arc<Semaphore>,
@@ -84,6 +87,7 @@ impl Capacity {
             waiting: of(WAITING),
             turns: of(readers),
             disk: of(AT_THE_DISK),
+            looks: of(LOOKS),
             bodies: of(BODIES / KIB),
             small_bodies: of(SMALL_BODIES / KIB),
             answers: of(ANSWERS / KIB),
@@ -167,6 +171,18 @@ impl Capacity {
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Error> {
         in_turn(&self.turns, work).await
+    }
+
+    /// Looks into the index for a moment, on a thread that may wait for its lock. Long readings have other turns, so that a write
+    /// that looks first does not stand behind them.
+    ///
+    /// # Errors
+    /// `INTERNAL` if it panics.
+    pub(crate) async fn look<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, Error> {
+        in_turn(&self.looks, work).await
     }
 }
 

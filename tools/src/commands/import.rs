@@ -1,6 +1,6 @@
 //! `omir import`: each file as one transaction that is merged into what is stored.
 
-mod check;
+pub(super) mod check;
 pub(super) mod load;
 mod recording;
 mod send;

@@ -8,6 +8,7 @@ use omir_core::code::Code;
 use omir_core::link::message::{MOST_MESSAGE, Push, Pushed, Request, Response};
 use omir_core::value::Value;
 
+use super::import::check::BundleReferences;
 use super::import::load::{self, Resource};
 use crate::cli::{Globals, PushArgs};
 use crate::error::{Error, Result};
@@ -23,8 +24,8 @@ const PUSHING: &str = "pushing";
 const AROUND: usize = 64;
 
 pub(super) fn run(globals: &Globals, args: &PushArgs) -> Result<()> {
-    // As an import reads it: what has no name would be stored again each time.
-    let resources = load::read(&args.file)?.resources;
+    // As an import reads it: what has no name would be stored again each time. But a robot on a bench has what a Bundle refers to.
+    let resources = load::read(&args.file, BundleReferences::OrStored)?.resources;
     let parts = parts(args, &resources)?;
     let mut line = Line::open(&args.port, args.baud, globals.timeout)?;
     let info = line.info(globals.timeout)?;

@@ -196,7 +196,7 @@ async fn live_version(
         let live = omir.live_version(&admitted, &name);
         (admitted, live)
     };
-    context.capacity.go_on(look).await
+    context.capacity.look(look).await
 }
 
 /// Returns what the writer is to check, where the conditions hold for the version that lives now.

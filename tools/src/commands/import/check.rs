@@ -13,12 +13,21 @@ use crate::error::{Error, Result};
 /// Findings that are listed; the others are counted.
 const LISTED: usize = 10;
 
-/// Checks a document by the rules for all documents. A Bundle must stand for itself; what is only
+/// The references of a Bundle.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::commands) enum BundleReferences {
+    /// They lead to what is in the Bundle, as the specification asks of a document.
+    Within,
+    /// They may also lead to what the daemon has.
+    OrStored,
+}
+
+/// Checks a document by the rules for all documents. A Bundle refers to what `references` says; what is only
 /// resources, an array or a single one, may also refer to what the daemon has.
 ///
 /// # Errors
 /// [`Error::Input`] with the first findings.
-pub(super) fn conforms(file: &Path, document: &Value) -> Result<()> {
+pub(super) fn conforms(file: &Path, document: &Value, references: BundleReferences) -> Result<()> {
     let mut envelope = Map::new();
     let mut entries = Entries::Array;
     // The beginning of the findings' pointers, and the part of this document that stands for it.
@@ -55,7 +64,8 @@ pub(super) fn conforms(file: &Path, document: &Value) -> Result<()> {
             }
         }
     };
-    let mut report = Report { base, count: 0, text: String::new(), first: None };
+    let may_be_stored = references == BundleReferences::OrStored || !base.is_empty();
+    let mut report = Report { base, may_be_stored, count: 0, text: String::new(), first: None };
     let mut checker = Checker::new(Options { level: Level::Core, ..Options::default() });
     for item in items {
         checker.entry(item, &mut |finding| report.take(&finding));
@@ -70,6 +80,8 @@ pub(super) fn conforms(file: &Path, document: &Value) -> Result<()> {
 
 struct Report<'a> {
     base: &'a str,
+    /// A reference that leads nowhere in the document may lead to what the daemon has.
+    may_be_stored: bool,
     count: usize,
     text: String,
     first: Option<String>,
@@ -78,8 +90,8 @@ struct Report<'a> {
 impl Report<'_> {
     fn take(&mut self, finding: &Finding) {
         let fault = &finding.fault;
-        let may_be_stored = !self.base.is_empty() && fault.code == FaultCode::Dangling;
-        if fault.severity() != Severity::Error || may_be_stored {
+        let may_pass = self.may_be_stored && fault.code == FaultCode::Dangling;
+        if fault.severity() != Severity::Error || may_pass {
             return;
         }
         self.count += 1;
@@ -115,7 +127,7 @@ mod tests {
 
     fn check(text: &str) -> std::result::Result<(), (String, String)> {
         let value = json::from_slice(text.as_bytes(), &Limits::default()).unwrap();
-        conforms(Path::new("x.omir"), &value)
+        conforms(Path::new("x.omir"), &value, BundleReferences::Within)
             .map_err(|error| (error.to_string(), error.path().unwrap_or_default().to_owned()))
     }
 

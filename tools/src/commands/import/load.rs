@@ -8,7 +8,7 @@ use omir_core::reference::{Id, Ref, ResourceType};
 use omir_core::value::Value;
 use omird::store::is_manifest;
 
-use super::check;
+use super::check::{self, BundleReferences};
 use crate::batches::Item;
 use crate::cli::{Axes, Format, ImportArgs, Spacing, TrajectoryArgs};
 use crate::document;
@@ -127,7 +127,7 @@ pub(super) fn files(args: &ImportArgs, quiet: bool) -> Result<Vec<Loaded>> {
 
 fn one(path: &Path, args: &ImportArgs, quiet: bool) -> Result<Loaded> {
     match args.format() {
-        Format::Omir => read(path).map(Loaded::Document),
+        Format::Omir => read(path, BundleReferences::Within).map(Loaded::Document),
         format => {
             let track = track(path, format, &args.trajectory, quiet)?;
             Ok(Loaded::Drive(path.to_owned(), track))
@@ -140,9 +140,9 @@ fn one(path: &Path, args: &ImportArgs, quiet: bool) -> Result<Loaded> {
 ///
 /// # Errors
 /// [`Error::Input`] with what is wrong or missing.
-pub(in crate::commands) fn read(path: &Path) -> Result<File> {
+pub(in crate::commands) fn read(path: &Path, references: BundleReferences) -> Result<File> {
     let document = document::read(path)?;
-    check::conforms(path, &document)?;
+    check::conforms(path, &document, references)?;
     file(path, document::resources(path, document)?)
 }
 

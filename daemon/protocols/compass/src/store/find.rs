@@ -16,6 +16,9 @@ use crate::names::Sort;
 use crate::similarity::Agreement;
 use crate::state::{Memory, State};
 
+/// Factor by which a search looks at more hits, where too few of them pass.
+const WIDER: usize = 4;
+
 /// The vector of a question, and the model that made it.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Understood {
@@ -83,47 +86,53 @@ impl Store {
         Ok(all)
     }
 
-    /// Returns the first memories of a search that pass, at most as many as it wants. Those that do not pass take the place of
-    /// none that does: where there are some, up to `most_met` hits are looked at.
+    /// Returns the first memories of a search that pass, at most as many as it wants. If fewer than `enough` of those hits pass, and
+    /// others are in their way, more hits are looked at, in growing steps, up to `most_met`.
     pub(crate) fn sketches_that(
         &self,
         search: &Search,
+        enough: usize,
         most_met: usize,
         passes: impl Fn(&Memory) -> bool,
     ) -> Result<Vec<Sketch>, Failure> {
         let most = search.most.unwrap_or(usize::MAX);
-        let (found, is_short) = self.passing(search, most, &passes)?;
-        if !is_short {
-            return Ok(found);
+        let enough = enough.min(most);
+        let left_out = self.left_out();
+        let mut search = search.clone();
+        // Not many from the beginning: the engine finds few hits faster, and most searches end with them.
+        loop {
+            let (found, is_short) = self.passing(&search, most, &passes)?;
+            let met = search.most.unwrap_or(usize::MAX);
+            if !is_short || found.len() >= enough || met >= most_met {
+                return Ok(found);
+            }
+            search.most = Some(met.saturating_mul(WIDER).min(most_met));
+            // The same hits are read again, and what cannot be read among them is counted once.
+            self.left_out.store(left_out, Ordering::Relaxed);
         }
-        // Not so from the beginning: the engine finds few hits faster than many, and most searches end there.
-        let further = Search { most: Some(most_met), ..search.clone() };
-        self.passing(&further, most, &passes).map(|(found, _)| found)
     }
 
-    /// Returns the first memories of a search that pass, at most `most`, and true if more might be found further on: some did
-    /// not pass, and not all that match were looked at.
+    /// Returns the first memories of a search that pass, at most `most`, and true if more might be found further on: other records
+    /// are among the hits, and not all that match were looked at.
     fn passing(
         &self,
         search: &Search,
         most: usize,
         passes: &impl Fn(&Memory) -> bool,
     ) -> Result<(Vec<Sketch>, bool), Failure> {
-        let (mut found, mut has_refused) = (Vec::new(), false);
+        let (mut found, mut has_others) = (Vec::new(), false);
         let total = self.each(search, false, |bytes, agreement| {
-            if let Some(sketch) = Sketch::of(bytes, agreement)?
-                && sketch.memory.tenant == self.tenant()
-            {
-                if passes(&sketch.memory) {
+            match Sketch::of(bytes, agreement)? {
+                Some(sketch) if sketch.memory.tenant == self.tenant() && passes(&sketch.memory) => {
                     found.push(sketch);
-                } else {
-                    has_refused = true;
                 }
+                // Errors and stages bear the same handles.
+                _ => has_others = true,
             }
             Ok(if found.len() < most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
         })?;
         let is_cut = search.most.is_some_and(|limit| total >= limit);
-        let is_short = has_refused && is_cut && found.len() < most;
+        let is_short = has_others && is_cut && found.len() < most;
         Ok((found, is_short))
     }
 

@@ -133,7 +133,11 @@ fn a_context_without_a_task_has_the_facts_of_no_task() {
     );
     let coverage = number(&made, "/quality/critical_coverage");
     assert!((coverage - 100.0 / 110.0).abs() < 1e-9, "the newest are told: {coverage}");
-    assert_eq!(rig.fault("memory.get_context", r#"{"query":"cup","token_budget":64}"#), -32008);
+    // Never refused: an agent cannot lose such a memory.
+    let small = rig.ask("memory.get_context", r#"{"query":"cup","token_budget":64}"#);
+    assert!(number(&small, "/quality/token_count") <= 64.0);
+    assert!(text(&small, "/context").contains("Gate 108"), "{small}");
+    assert!(number(&small, "/quality/critical_coverage") < 0.1);
 }
 
 #[test]
@@ -195,6 +199,21 @@ fn what_is_not_asked_for_takes_the_place_of_no_answer() {
     let open = store(&format!("{far} of the yard."), "episodic");
     assert_eq!(found(""), [open]);
     assert!(found(r#","include_archived":true"#).len() > 1);
+}
+
+#[test]
+fn errors_take_the_place_of_no_memory() {
+    let rig = Rig::new();
+    let asked = r#"{"content":"the charger is behind the door of the long hall","task_id":"t1"}"#;
+    let stored = rig.ask("memory.store", asked);
+    for n in 0..120 {
+        let error = format!(
+            r#"{{"task_id":"t1","error_type":"missing_info","error_description":"charger {n}"}}"#
+        );
+        rig.ask("memory.record_error", &error);
+    }
+    let found = rig.ask("memory.retrieve", r#"{"query":"charger"}"#);
+    assert_eq!(text(&found, "/memories/0/memory/memory_id"), text(&stored, "/memory_id"));
 }
 
 #[test]

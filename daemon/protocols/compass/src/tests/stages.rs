@@ -357,6 +357,8 @@ fn a_task_that_waits_can_be_ended() {
     let found = rig.ask("memory.detect_stage_transition", detect);
     assert!(!is(&found, "/should_transition") && !is(&found, "/applied"));
     assert!(found.get("current_stage_type").unwrap().is_null());
+    let said = r#"{"task_id":"t1","task_status":"completed","summary":"It is done."}"#;
+    assert_eq!(rig.fault("memory.complete_stage", said), -32602, "there is no stage to sum up");
     let done = complete(r#","task_status":"completed""#);
     assert_eq!(done.pointer("/stage/stage_id"), last.as_ref());
     assert_eq!(text(&done, "/stage/stage_type"), "verification");
@@ -401,6 +403,20 @@ fn a_stage_that_is_not_named_is_completed_once() {
         });
         assert_eq!(ended.iter().filter(|done| **done).count(), 1, "{round}");
     }
+}
+
+#[test]
+fn a_stage_with_nothing_but_errors_can_be_completed_without_its_name() {
+    let rig = Rig::new();
+    rig.store("first a plan");
+    let asked = r#"{"task_id":"t1"}"#;
+    rig.ask("memory.complete_stage", asked);
+    rig.ask(
+        "memory.record_error",
+        r#"{"task_id":"t1","error_type":"missing_info","error_description":"the shelf is not on the map"}"#,
+    );
+    let done = rig.ask("memory.complete_stage", asked);
+    assert_eq!(text(&done, "/stage/stage_type"), "execution");
 }
 
 #[test]

@@ -186,7 +186,11 @@ pub(crate) fn made(
             (facts, contents.map(|content| counter.count(content)).sum(), looked_at)
         }
     };
-    draft.add_facts(&facts);
+    // Those of a task are never cut. An agent may have any number, and never loses one: the newest that fit into a half.
+    match task {
+        Some(_) => draft.add_facts(&facts),
+        None => draft.add_facts(&newest_within(call, &facts, wish.budget / 2)),
+    }
     if with_raw {
         let section = if task.is_some() { Section::Current } else { Section::Memories };
         add_memories(call, &mut draft, section, &found.memories, &facts, wish);
@@ -196,7 +200,7 @@ pub(crate) fn made(
         touch_shown(call, agent, task, &found, &context);
     }
     let coherence = coherence(&found.memories);
-    // Facts are never cut, so what is due and missed is what the selection missed.
+    // Facts of a task are never cut, so what is due and missed is what the selection missed.
     let coverage = match facts.is_empty() {
         true => found.coverage,
         false => coverage(&facts, &context) * found.known,
@@ -508,6 +512,21 @@ fn source(sketch: Sketch) -> Source {
         is_correction: false,
         text: sketch.content,
     }
+}
+
+/// Returns the newest facts that take so many tokens together, in their order.
+fn newest_within(call: &Call<'_>, facts: &[String], budget: usize) -> Vec<String> {
+    let mut left = budget;
+    let fits = facts.iter().rev().take_while(|fact| {
+        // With the mark and the end of its line.
+        let tokens = call.settings.token_counter.count(fact) + 2;
+        let fits = tokens <= left;
+        left = left.saturating_sub(tokens);
+        fits
+    });
+    let mut newest: Vec<String> = fits.cloned().collect();
+    newest.reverse();
+    newest
 }
 
 /// Returns the critical facts of an agent that belong to no task, and the share of the memories with such facts that were

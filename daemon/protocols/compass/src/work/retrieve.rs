@@ -342,7 +342,7 @@ fn candidates(
     let look = |search: &Search| {
         let is_own = |memory: &Memory| memory.agent_id == agent && wanted.admits(memory);
         let most_met = if search.newest { MOST_MET_BY_TIME } else { MOST_MET_BY_WORDS };
-        call.store.sketches_that(search, most_met, is_own)
+        call.store.sketches_that(search, wanted.k, most_met, is_own)
     };
     let mut add = |found: Vec<Sketch>| {
         for one in found {

@@ -9,8 +9,8 @@ use crate::context::{Context, Draft, Section, Worth};
 use crate::failure::Failure;
 use crate::names::Sort;
 use crate::stages::{self, Signal, Wording};
-use crate::state::{Stage, Task};
-use crate::store::{Batch, Kept, retried};
+use crate::state::{Memory, Stage, Task};
+use crate::store::{Batch, Kept, Search, retried};
 use crate::words::{StageType, TaskStatus, Word};
 use crate::work::context::{Made, Wish, critical_facts, facts_of_stage, or_nothing};
 use crate::work::detection::{errors_lately, last_actions};
@@ -18,7 +18,7 @@ use crate::work::modelled::take_wish;
 use crate::work::retrieve::{self, Wanted};
 use crate::work::shown;
 use crate::work::store::LONGEST_CONTENT;
-use crate::work::tasks::{Completion, Course, current_stage, memories_of_stage};
+use crate::work::tasks::{Completion, Course, current_stage, errors_of_stage, memories_of_stage};
 
 /// The newest records of a stage among which such memories are looked for.
 const MOST_LOOKED_AT: usize = 50;
@@ -123,6 +123,7 @@ pub(crate) fn complete_stage(call: &mut Call<'_>) -> Result<Map, Failure> {
     }
     take_wish(call)?;
     call.params.finish()?;
+    let says_something = summary.is_some() || insights.is_some();
     let is_bare = stage_id.is_none() && next.is_none() && status.is_none();
     // The stage that the call was about at first: one that is current only later is another one's work.
     let mut meant: Option<Option<String>> = None;
@@ -141,7 +142,16 @@ pub(crate) fn complete_stage(call: &mut Call<'_>) -> Result<Map, Failure> {
             }
             (Some(wanted), _) => return Err(Failure::not_found("stage", wanted)),
             (None, Some(current)) => Some(current),
-            (None, None) if status.is_some() && course.task.is_active() => None,
+            (None, None) if status.is_some() && course.task.is_active() => {
+                if says_something {
+                    let name = if summary.is_some() { "summary" } else { "insights" };
+                    let message = format!(
+                        "{name}: the task waits for its end, and has no stage that it could be of"
+                    );
+                    return Err(Failure::params(&format!("/{name}"), message));
+                }
+                None
+            }
             (None, None) => {
                 return Err(Failure::conflict(match course.task.is_active() {
                     true => "the task has no stage to complete: it waits for task_status",
@@ -157,7 +167,7 @@ pub(crate) fn complete_stage(call: &mut Call<'_>) -> Result<Map, Failure> {
                 let memories = memories_of_stage(call, wanted)?;
                 // Sent twice, it would complete two: the second one has nothing in it yet.
                 let is_second = || course.task.stages.iter().any(|note| note.is_completed);
-                if is_bare && memories.is_empty() && is_second() {
+                if is_bare && memories.is_empty() && is_second() && !has_entries(call, wanted)? {
                     return Err(Failure::conflict(format!(
                         "the stage before is completed already, and the current one has no memories; \
                          state stage_id {wanted:?} to complete it"
@@ -194,6 +204,14 @@ pub(crate) fn complete_stage(call: &mut Call<'_>) -> Result<Map, Failure> {
         map.insert("task_status", task.status.as_str());
         Ok(map)
     })
+}
+
+/// Returns true if anything was recorded in a stage beside its own record: an error, or a memory that is past its time.
+fn has_entries(call: &Call<'_>, stage: &str) -> Result<bool, Failure> {
+    let handle = call.store.name(Sort::StageHandle, stage)?;
+    let search = Search { expired: true, most: Some(MOST_LOOKED_AT), ..Search::of(handle) };
+    let memories = call.store.find::<Memory>(&search)?;
+    Ok(!memories.is_empty() || errors_of_stage(call, stage)? > 0)
 }
 
 /// Returns the stage that a task had last, if the store still has it.
