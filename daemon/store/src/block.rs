@@ -8,10 +8,10 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::mark::Mark;
-use crate::tombstone::Tombstone;
-use crate::transaction::Touch;
-use crate::version::Stamp;
+use crate::recorded::mark::Mark;
+use crate::recorded::tombstone::Tombstone;
+use crate::recorded::transaction::Touch;
+use crate::recorded::version::Stamp;
 
 /// One version in a segment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

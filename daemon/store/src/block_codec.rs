@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::block::{Block, IndexKind, Row};
 use crate::index_extractor::{BlockOf, IndexExtractor};
-use crate::mark::Mark;
-use crate::tombstone::Tombstone;
-use crate::transaction::Touch;
+use crate::recorded::mark::Mark;
+use crate::recorded::tombstone::Tombstone;
+use crate::recorded::transaction::Touch;
 
 /// The outline of a block: enough to know the order of the segments before any
 /// block is read.

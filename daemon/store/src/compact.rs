@@ -37,10 +37,10 @@ use crate::digest::{self, Digest};
 use crate::files::SeqRange;
 use crate::index::Index;
 use crate::locate::BadSegment;
+use crate::recorded::version::FileId;
 use crate::rewrite::{Retention, Rewrite};
 use crate::sealer::{SealError, SealedSegment, Sealer};
 use crate::signature::{self, Seal};
-use crate::version::FileId;
 use crate::{disk, seal, segment, segment_repair, wal};
 
 /// The result of a compaction.

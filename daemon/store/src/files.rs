@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::disk::DiskFile;
-use crate::version::{DocId, FileId, Location};
+use crate::recorded::version::{DocId, FileId, Location};
 
 /// The transactions that a segment covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

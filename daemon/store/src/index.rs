@@ -18,10 +18,10 @@ use omir_core::reference::Ref;
 use crate::block::Row;
 use crate::files::Files;
 use crate::index_extractor::{BlockOf, IndexExtractor};
-use crate::ref_key::{KeyPrefix, RefKey};
-use crate::tombstone::DeletionOrigin;
-use crate::transaction::Touch;
-use crate::version::{DocId, FileId, Location, Stamp};
+use crate::recorded::ref_key::{KeyPrefix, RefKey};
+use crate::recorded::tombstone::DeletionOrigin;
+use crate::recorded::transaction::Touch;
+use crate::recorded::version::{DocId, FileId, Location, Stamp};
 use crate::witness::Fact;
 
 /// The fate of a version in a compaction.

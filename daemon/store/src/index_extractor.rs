@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::block::{Block, IndexKind, Row};
-use crate::ref_key::RefKey;
+use crate::recorded::ref_key::RefKey;
 
 /// The block that an index keeps of a segment.
 pub(crate) type BlockOf<D> = Block<<D as IndexExtractor>::Facts, <D as IndexExtractor>::Words>;

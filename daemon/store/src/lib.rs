@@ -19,10 +19,7 @@
 //! |---|---|
 //! | `log` | the log that is written: frames staged, written together and synced |
 //! | `wal` | the bytes of a log file, and reading them back |
-//! | `transaction` | the payload of one frame: the changes of one request |
 //! | `witness` | second copies of the facts that decide answers |
-//! | `mark` | small state of the store: its time, counts of what was written |
-//! | `values` | helpers for the values of log steps and manifests |
 //!
 //! Segments, which logs become:
 //!
@@ -40,10 +37,7 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | `version` | one version of a resource: when it was recorded, and where its bytes lie |
-//! | `tombstone` | ends of versions that no other version replaced |
-//! | `stamps` | when a version was recorded whose stamp lies in the future |
-//! | `ref_key` | the hash that stands for a reference in memory |
+//! | `recorded` | versions of resources, their ends, and the transactions that made them |
 //! | `read` | reading the bytes of one version, and checking their CRC |
 //! | `files` | the open files that versions lie in |
 //! | `names` | names of the files in a data folder |
@@ -104,13 +98,12 @@ mod locate;
 mod lock;
 mod log;
 mod manifest;
-mod mark;
 mod mending;
 mod names;
 mod prove;
 mod read;
+mod recorded;
 mod recovery;
-mod ref_key;
 mod rewrite;
 mod room;
 mod scrub;
@@ -120,12 +113,7 @@ mod segment;
 mod segment_repair;
 mod sidecar;
 mod signature;
-mod stamps;
 mod sync;
-mod tombstone;
-mod transaction;
-mod values;
-mod version;
 mod wal;
 mod witness;
 
@@ -138,10 +126,10 @@ pub use crate::signature::DeviceKey;
 // Writing: transactions into logs, logs into segments, segments into fewer.
 pub use crate::compact::{CompactError, Compacted, ForgottenTraces};
 pub use crate::log::{Log, LogError, Unsealed};
-pub use crate::mark::{Mark, Scrub, UntrustedInterval};
+pub use crate::recorded::mark::{Mark, Scrub, UntrustedInterval};
+pub use crate::recorded::transaction::{Op, RecordedOrigin, Touch, Transaction};
 pub use crate::rewrite::Retention;
 pub use crate::sealer::{SealError, SealedSegment, Sealer};
-pub use crate::transaction::{Op, RecordedOrigin, Touch, Transaction};
 pub use crate::witness::{Fact, FactKind};
 
 // Reading: versions, and what mends them.
@@ -151,11 +139,11 @@ pub use crate::mending::Mender;
 pub use crate::names::MEMORY_DIRS;
 pub use crate::prove::{ProveError, prove};
 pub use crate::read::{Handle, ReadError};
-pub use crate::ref_key::{KeyPrefix, RefKey};
+pub use crate::recorded::ref_key::{KeyPrefix, RefKey};
+pub use crate::recorded::stamps::Stamps;
+pub use crate::recorded::version::{DocId, FileId, Location, Stamp};
 pub use crate::segment::decode_resource;
 pub use crate::segment_repair::Scrubbed;
-pub use crate::stamps::Stamps;
-pub use crate::version::{DocId, FileId, Location, Stamp};
 
 // The index above the store, and what is kept of it.
 pub use crate::block::{Block, IndexKind, Row};
@@ -163,8 +151,8 @@ pub use crate::cache::Cache;
 pub use crate::derived::{Derived, DerivedEntry, DerivedRefused, SledStore, folder_size};
 pub use crate::index::{CompactionEntry, Fate, Index, LearnedFacts};
 pub use crate::index_extractor::IndexExtractor;
+pub use crate::recorded::tombstone::{DeletionOrigin, EndCause, Tombstone};
 pub use crate::sync::{ReadGuard, RwLock, WriteGuard};
-pub use crate::tombstone::{DeletionOrigin, EndCause, Tombstone};
 
 // Room on the card.
 pub use crate::room::{largest_segment_in, segment_room};

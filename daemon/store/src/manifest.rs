@@ -16,10 +16,10 @@ use std::ops::Range;
 
 use omir_core::value::Value;
 
-use crate::mark::Mark;
-use crate::tombstone::Tombstone;
-use crate::transaction::Touch;
-use crate::version::Stamp;
+use crate::recorded::mark::Mark;
+use crate::recorded::tombstone::Tombstone;
+use crate::recorded::transaction::Touch;
+use crate::recorded::version::Stamp;
 
 pub use self::read::read;
 pub(crate) use self::read::{older_at, read_payload, tombstone_of, touch_of};
@@ -107,9 +107,9 @@ mod tests {
 
     use super::write::object;
     use super::*;
-    use crate::ref_key::RefKey;
-    use crate::tombstone::{DeletionOrigin, EndCause, Target};
-    use crate::values::int;
+    use crate::recorded::ref_key::RefKey;
+    use crate::recorded::tombstone::{DeletionOrigin, EndCause, Target};
+    use crate::recorded::values::int;
 
     #[test]
     fn a_manifest_survives_its_episode() {

@@ -11,7 +11,7 @@ use parking_lot::{Mutex, MutexGuard};
 
 use crate::disk::{self, Disk};
 use crate::files::Mend;
-use crate::version::FileId;
+use crate::recorded::version::FileId;
 use crate::{segment_repair, wal};
 
 /// Mends files in memory, and keeps in mind which.

@@ -14,8 +14,8 @@ use omir_core::value::Value;
 use crate::disk::{self, DiskFile};
 use crate::files::{Locate, Mend};
 use crate::index::Index;
+use crate::recorded::version::{DocId, FileId, Location};
 use crate::sync::RwLock;
-use crate::version::{DocId, FileId, Location};
 
 /// How long a reader waits for the index before it gives a version up.
 const PATIENCE: Duration = Duration::from_secs(1);

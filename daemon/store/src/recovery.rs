@@ -34,12 +34,12 @@ use crate::digest::{self, Digest};
 use crate::disk::{self, Disk};
 use crate::index::Index;
 use crate::log::{Log, Unsealed};
-use crate::mark::Mark;
-use crate::ref_key::KeyPrefix;
+use crate::recorded::mark::Mark;
+use crate::recorded::ref_key::KeyPrefix;
+use crate::recorded::stamps::Stamps;
+use crate::recorded::version::FileId;
 use crate::sealer::SealedSegment;
 use crate::signature::Seal;
-use crate::stamps::Stamps;
-use crate::version::FileId;
 use crate::witness::{self, Fact};
 use crate::{device_key, seal, segment, segment_repair, wal};
 

@@ -16,12 +16,12 @@ use crate::index::{CompactionEntry, Fate, Index};
 use crate::locate::{BadSegment, bad};
 use crate::manifest::{Manifest, Older};
 use crate::read::{Handle, ReadError};
-use crate::ref_key::RefKey;
+use crate::recorded::ref_key::RefKey;
+use crate::recorded::tombstone::{DeletionOrigin, EndCause, Target, Tombstone};
+use crate::recorded::transaction::Touch;
+use crate::recorded::version::{DocId, Stamp};
 use crate::segment::{self, Layout};
 use crate::sync::{ReadGuard, RwLock};
-use crate::tombstone::{DeletionOrigin, EndCause, Target, Tombstone};
-use crate::transaction::Touch;
-use crate::version::{DocId, Stamp};
 
 /// The bounds of what need not be written again; microseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,9 +9,9 @@ use crate::disk::{self, Mode};
 use crate::files::SeqRange;
 use crate::index::Index;
 use crate::log::Unsealed;
+use crate::recorded::version::FileId;
 use crate::sealer::{SealedSegment, Sealer};
 use crate::segment_repair::{self, Scrubbed};
-use crate::version::FileId;
 use crate::{log, seal, segment, wal};
 
 impl<I: Index> Sealer<I> {

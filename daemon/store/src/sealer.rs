@@ -25,14 +25,14 @@ use crate::index_extractor::BlockOf;
 use crate::locate::BadSegment;
 use crate::log::Unsealed;
 use crate::read::{Handle, ReadError};
-use crate::ref_key::RefKey;
+use crate::recorded::ref_key::RefKey;
+use crate::recorded::transaction::{Transaction, Unreadable};
+use crate::recorded::version::FileId;
 use crate::rewrite::{Retention, Rewritten};
 use crate::segment::{self, Draft, EarlierResource};
 use crate::sidecar::Sidecar;
 use crate::signature::{DeviceKey, Seal};
 use crate::sync::RwLock;
-use crate::transaction::{Transaction, Unreadable};
-use crate::version::FileId;
 use crate::wal;
 use crate::witness::{self, Fact};
 

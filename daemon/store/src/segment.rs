@@ -37,8 +37,8 @@ pub use crate::names::{
     SEGMENTS as DIR, segment_number as number_of, segment_path as path, sidecar_path,
     signature_path,
 };
+use crate::recorded::version::Stamp;
 use crate::signature::Contents;
-use crate::version::Stamp;
 
 /// About what a manifest says of an older version, in bytes, beside its resource; and of an entry. Only what is
 /// reserved at first goes by it.

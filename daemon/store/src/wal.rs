@@ -22,7 +22,7 @@ mod mend;
 use std::io;
 
 use crate::disk::{self, Disk, Mode};
-use crate::transaction::MAX_SEQ;
+use crate::recorded::transaction::MAX_SEQ;
 
 pub(crate) use self::mend::{mend, write_mended};
 pub use crate::names::{LOGS as DIR, log_number as number_of, log_path as path};

@@ -32,9 +32,9 @@ use serde::{Deserialize, Serialize};
 use crate::block::Row;
 use crate::disk::{self, Disk, DiskFile, Mode};
 use crate::index_extractor::{BlockOf, IndexExtractor};
-use crate::ref_key::{KeyPrefix, RefKey};
-use crate::tombstone::{DeletionOrigin, EndCause};
-use crate::version::Stamp;
+use crate::recorded::ref_key::{KeyPrefix, RefKey};
+use crate::recorded::tombstone::{DeletionOrigin, EndCause};
+use crate::recorded::version::Stamp;
 use crate::wal;
 
 const MAGIC: &[u8; 8] = b"OMIRFCT1";

@@ -7,8 +7,8 @@ use omir_core::value::{Map, Value};
 use crate::digest::hex;
 use crate::disk::{self, Disk, DiskFile};
 use crate::files::SeqRange;
+use crate::recorded::values::int;
 use crate::signature::Seal;
-use crate::values::int;
 use crate::{device_key, segment};
 
 /// The list of all segments of a daemon.

@@ -2,7 +2,7 @@
 
 use crate::index::Index;
 use crate::locate::{BadSegment, bad};
-use crate::ref_key::RefKey;
+use crate::recorded::ref_key::RefKey;
 use crate::segment;
 use crate::sync::RwLock;
 

@@ -12,8 +12,8 @@ use omir_core::value::{Map, Value};
 use super::Store;
 use super::history::{Act, History, Position, Row, State, Version};
 use crate::disk::DiskFile;
-use crate::ref_key::RefKey;
-use crate::tombstone::DeletionOrigin;
+use crate::recorded::ref_key::RefKey;
+use crate::recorded::tombstone::DeletionOrigin;
 use crate::{PRODUCER, segment};
 
 /// Why there is nothing to show.

@@ -11,9 +11,9 @@ use super::Store;
 use super::cat::Reader;
 use super::history::{Act, Event, HistoryInterval, Position, Version};
 use super::scan::{FoundVersion, Scan};
-use crate::ref_key::RefKey;
+use crate::recorded::ref_key::RefKey;
+use crate::recorded::version::Stamp;
 use crate::segment::salvage::stated_version;
-use crate::version::Stamp;
 
 /// The version of what does not say its own, until [`estimate_versions`] has counted.
 pub(super) const UNKNOWN: u64 = 0;

@@ -8,12 +8,12 @@ use omir_core::reference::Ref;
 use super::Source;
 use super::finding::Finding;
 use crate::digest::Digest;
-use crate::mark::Mark;
-use crate::ref_key::RefKey;
+use crate::recorded::mark::Mark;
+use crate::recorded::ref_key::RefKey;
+use crate::recorded::tombstone::{DeletionOrigin, EndCause, Tombstone};
+use crate::recorded::transaction::Touch;
+use crate::recorded::version::Stamp;
 use crate::signature::Seal;
-use crate::tombstone::{DeletionOrigin, EndCause, Tombstone};
-use crate::transaction::Touch;
-use crate::version::Stamp;
 
 /// The position of a version.
 #[derive(Debug, Clone, PartialEq, Eq)]

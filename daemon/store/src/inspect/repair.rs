@@ -23,11 +23,11 @@ use crate::disk::{self, Disk, Folder};
 use crate::index_extractor::Names;
 use crate::lock::Lock;
 use crate::log::Log;
-use crate::ref_key::RefKey;
+use crate::recorded::ref_key::RefKey;
+use crate::recorded::tombstone::{EndCause, Tombstone};
+use crate::recorded::version::Stamp;
 use crate::segment::{self, Draft, EarlierResource};
 use crate::signature::DeviceKey;
-use crate::tombstone::{EndCause, Tombstone};
-use crate::version::Stamp;
 use crate::{device_key, segment_repair, wal, witness};
 
 /// Why a repair ended early. What it wrote so far is of no use and may be deleted.

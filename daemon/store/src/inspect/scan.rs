@@ -15,13 +15,13 @@ use super::{FileKind, Source};
 use crate::digest::{self, Digest};
 use crate::locate::BadSegment;
 use crate::manifest::Manifest;
-use crate::mark::Mark;
+use crate::recorded::mark::Mark;
+use crate::recorded::tombstone::Tombstone;
+use crate::recorded::transaction::{Op, Touch, Transaction};
+use crate::recorded::version::Stamp;
 use crate::segment::salvage::{names_in, salvage, stated_version};
 use crate::segment::{self, Layout};
 use crate::signature::Seal;
-use crate::tombstone::Tombstone;
-use crate::transaction::{Op, Touch, Transaction};
-use crate::version::Stamp;
 use crate::wal;
 
 /// Most faults of one Bundle that are reported one by one.

@@ -8,11 +8,11 @@ use omir_core::value::Value;
 
 use super::{FORMAT, FoundManifest, Manifest, URL};
 use crate::locate;
-use crate::mark::Mark;
-use crate::ref_key::RefKey;
-use crate::tombstone::{DeletionOrigin, EndCause, Target, Tombstone};
-use crate::transaction::{MAX_SEQ, Touch};
-use crate::version::Stamp;
+use crate::recorded::mark::Mark;
+use crate::recorded::ref_key::RefKey;
+use crate::recorded::tombstone::{DeletionOrigin, EndCause, Target, Tombstone};
+use crate::recorded::transaction::{MAX_SEQ, Touch};
+use crate::recorded::version::Stamp;
 
 /// Reads the manifest from the Episode that lies at `episode`; `None` if it is no manifest or not of this
 /// format. Never panics, whatever the bytes are.

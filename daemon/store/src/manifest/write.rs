@@ -6,10 +6,10 @@ use omir_core::value::{Map, Value};
 
 use super::{FORMAT, Manifest, Older, URL, id};
 use crate::PRODUCER;
-use crate::tombstone::{DeletionOrigin, EndCause, Target};
-use crate::transaction::Touch;
-use crate::values::int;
-use crate::version::Stamp;
+use crate::recorded::tombstone::{DeletionOrigin, EndCause, Target};
+use crate::recorded::transaction::Touch;
+use crate::recorded::values::int;
+use crate::recorded::version::Stamp;
 
 pub(super) fn object<const N: usize>(members: [(&str, Value); N]) -> Map {
     members.into_iter().map(|(k, v)| (k.to_owned(), v)).collect()

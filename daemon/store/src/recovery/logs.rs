@@ -15,12 +15,12 @@ use crate::index::Index;
 use crate::index_extractor::IndexExtractor;
 use crate::locate::BadSegment;
 use crate::log::Unsealed;
-use crate::mark::Mark;
-use crate::ref_key::RefKey;
+use crate::recorded::mark::Mark;
+use crate::recorded::ref_key::RefKey;
+use crate::recorded::tombstone::DeletionOrigin;
+use crate::recorded::transaction::{Op, Touch, Transaction, Unreadable};
+use crate::recorded::version::{FileId, Location, Stamp};
 use crate::segment::{self, salvage};
-use crate::tombstone::DeletionOrigin;
-use crate::transaction::{Op, Touch, Transaction, Unreadable};
-use crate::version::{FileId, Location, Stamp};
 use crate::wal;
 use crate::witness::{self, Fact, WitnessContents};
 

@@ -21,10 +21,10 @@ use crate::files::SeqRange;
 use crate::index::Index;
 use crate::index_extractor::{BlockOf, IndexExtractor};
 use crate::locate::BadSegment;
+use crate::recorded::version::{DocId, FileId};
 use crate::sealer::SealedSegment;
 use crate::segment::{LostName, WithLosses};
 use crate::signature::Seal;
-use crate::version::{DocId, FileId};
 use crate::witness::{Fact, FactKind};
 use crate::{segment, segment_repair};
 

@@ -15,11 +15,11 @@ use omir_core::reference::Ref;
 use super::{bundle, decode_resource};
 use crate::locate::BadSegment;
 use crate::manifest::{Manifest, Older};
-use crate::mark::Mark;
-use crate::ref_key::RefKey;
-use crate::tombstone::{DeletionOrigin, Tombstone};
-use crate::transaction::{Op, Touch, Transaction};
-use crate::version::Stamp;
+use crate::recorded::mark::Mark;
+use crate::recorded::ref_key::RefKey;
+use crate::recorded::tombstone::{DeletionOrigin, Tombstone};
+use crate::recorded::transaction::{Op, Touch, Transaction};
+use crate::recorded::version::Stamp;
 
 /// A segment in the making.
 #[derive(Default)]

@@ -20,10 +20,10 @@ use omir_core::value::{Map, Value};
 use super::{Layout, decode_resource};
 use crate::locate::{BadSegment, bad};
 use crate::manifest::{self, FoundManifest, Manifest};
-use crate::ref_key::{KeyPrefix, RefKey};
-use crate::tombstone::Tombstone;
-use crate::transaction::Touch;
-use crate::version::Stamp;
+use crate::recorded::ref_key::{KeyPrefix, RefKey};
+use crate::recorded::tombstone::Tombstone;
+use crate::recorded::transaction::Touch;
+use crate::recorded::version::Stamp;
 
 /// The key `resourceType` with its header.
 const TYPE: &[u8] = b"\x6cresourceType";

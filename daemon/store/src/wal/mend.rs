@@ -4,7 +4,7 @@ use std::io;
 
 use super::{FILE_HEADER, FRAME_HEADER, FRAME_MAGIC, frame_at, frame_crc, header, path};
 use crate::disk::{Disk, Mode};
-use crate::transaction::Transaction;
+use crate::recorded::transaction::Transaction;
 
 /// One bit that rot had turned, and that was turned back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -121,7 +121,7 @@ fn crc_bit(off: u32, len: usize) -> Option<usize> {
 mod tests {
     use super::super::tests::log_of;
     use super::*;
-    use crate::transaction::Op;
+    use crate::recorded::transaction::Op;
 
     #[test]
     fn any_single_bit_of_rot_is_turned_back() {

@@ -11,8 +11,8 @@ use crate::inspect::estimate::{UNDATED, UNKNOWN};
 use crate::inspect::finding::{Finding, Kind};
 use crate::inspect::history::{Act, Event, HistoryInterval, Position, Version};
 use crate::inspect::scan::{Scan, SealFile};
-use crate::ref_key::RefKey;
-use crate::version::Stamp;
+use crate::recorded::ref_key::RefKey;
+use crate::recorded::version::Stamp;
 
 impl Assembly {
     /// Segments of which it is not known which transactions they hold, with the last transaction

@@ -7,8 +7,8 @@ use super::Assembly;
 use crate::inspect::Store;
 use crate::inspect::finding::{Finding, Kind};
 use crate::inspect::history::{Act, Event};
-use crate::ref_key::{KeyPrefix, RefKey};
-use crate::tombstone::{EndCause, Target, Tombstone};
+use crate::recorded::ref_key::{KeyPrefix, RefKey};
+use crate::recorded::tombstone::{EndCause, Target, Tombstone};
 use crate::wal;
 use crate::witness::{self, Fact};
 

@@ -5,8 +5,8 @@ use std::fmt;
 use omir_core::reference::Ref;
 use serde::{Deserialize, Serialize};
 
-use crate::ref_key::RefKey;
-use crate::version::Stamp;
+use super::ref_key::RefKey;
+use super::version::Stamp;
 
 /// The name on a tombstone.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -28,7 +28,7 @@ fn sample() -> Transaction {
                 half_life_hours: 12.5,
             }),
             Op::Boot { count: 8 },
-            Op::Mark(crate::mark::tests::sample()),
+            Op::Mark(crate::recorded::mark::tests::sample()),
         ],
     }
 }

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 
 use omir_core::value::{Map, Value};
 
-use crate::values::{int, object};
+use super::values::{int, object};
 
 /// Small state of the store that must survive a power cut and belongs to no memory. Each is written
 /// now and then, never for its own sake alone more often than a setting says.

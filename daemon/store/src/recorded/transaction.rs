@@ -24,10 +24,10 @@ use omir_core::number::Number;
 use omir_core::reference::Ref;
 use omir_core::value::{Map, Value};
 
-use crate::mark::Mark;
-use crate::ref_key::RefKey;
-use crate::tombstone::DeletionOrigin;
-use crate::values::{int, object};
+use super::mark::Mark;
+use super::ref_key::RefKey;
+use super::tombstone::DeletionOrigin;
+use super::values::{int, object};
 
 /// Position of a transaction in the store's history; the first is 1.
 pub(crate) type Seq = u64;
@@ -91,7 +91,7 @@ pub struct Touch {
 
 impl Touch {
     /// Reads the members that each had once, or those of a list.
-    pub(super) fn from_map(target: String, map: &Map) -> Option<Self> {
+    pub(crate) fn from_map(target: String, map: &Map) -> Option<Self> {
         let state = map.get("state").and_then(Value::as_array);
         let at = |index: usize, name: &str| match state {
             Some(state) => state.get(index),
@@ -116,7 +116,7 @@ impl Touch {
     }
 
     /// Reads an item of a list.
-    pub(super) fn from_item(item: &Value) -> Option<Self> {
+    pub(crate) fn from_item(item: &Value) -> Option<Self> {
         let [target, last_access, access_count, half_life_hours] = item.as_array()? else {
             return None;
         };
