@@ -3,7 +3,7 @@
 
 /// Blocks of the kept index.
 pub mod block {
-    pub use crate::block_codec::{BlockParts, encode};
+    pub use crate::kept_index::block_codec::{BlockParts, encode};
 }
 
 /// The folder of the keys.
@@ -18,7 +18,7 @@ pub mod manifest {
 
 /// Sealed segments.
 pub mod segment {
-    pub use crate::index_extractor::Names;
+    pub use crate::kept_index::index_extractor::Names;
     pub use crate::segment::{
         DIR, Draft, EarlierResource, Layout, contents, index, index_what_is_whole, layout,
         number_of, path, sidecar_path, signature_path,

@@ -15,9 +15,9 @@ use std::error::Error;
 
 use omir_core::reference::Ref;
 
-use crate::block::Row;
 use crate::files::Files;
-use crate::index_extractor::{BlockOf, IndexExtractor};
+use crate::kept_index::block::Row;
+use crate::kept_index::index_extractor::{BlockOf, IndexExtractor};
 use crate::recorded::ref_key::{KeyPrefix, RefKey};
 use crate::recorded::tombstone::DeletionOrigin;
 use crate::recorded::transaction::Touch;

@@ -69,11 +69,7 @@
 //! | `lock` | one process for each data folder, and the check that the folder is still there |
 //! | `recovery` | a store made of its files at each start, after any power cut |
 //! | `index` | the seam to the index above: its two traits |
-//! | `index_extractor` | the trait that extracts facts from the versions of a segment |
-//! | `block` | the index of one segment |
-//! | `block_codec` | the bytes of that index as it is kept |
-//! | `cache` | the kept indexes of all segments |
-//! | `derived` | the key-value store that keeps them (sled), behind a small trait |
+//! | `kept_index` | what is extracted from each segment, and kept between starts |
 //!
 //! `.ci/walls_check.py` counts the names that this file and its public modules export.
 
@@ -84,16 +80,12 @@ pub mod disk;
 pub mod format;
 pub mod inspect;
 
-mod block;
-mod block_codec;
-mod cache;
 mod compact;
-mod derived;
 mod device_key;
 mod digest;
 mod files;
 mod index;
-mod index_extractor;
+mod kept_index;
 mod locate;
 mod lock;
 mod log;
@@ -146,11 +138,13 @@ pub use crate::segment::decode_resource;
 pub use crate::segment_repair::Scrubbed;
 
 // The index above the store, and what is kept of it.
-pub use crate::block::{Block, IndexKind, Row};
-pub use crate::cache::Cache;
-pub use crate::derived::{Derived, DerivedEntry, DerivedRefused, SledStore, folder_size};
 pub use crate::index::{CompactionEntry, Fate, Index, LearnedFacts};
-pub use crate::index_extractor::IndexExtractor;
+pub use crate::kept_index::block::{Block, IndexKind, Row};
+pub use crate::kept_index::cache::Cache;
+pub use crate::kept_index::derived::{
+    Derived, DerivedEntry, DerivedRefused, SledStore, folder_size,
+};
+pub use crate::kept_index::index_extractor::IndexExtractor;
 pub use crate::recorded::tombstone::{DeletionOrigin, EndCause, Tombstone};
 pub use crate::sync::{ReadGuard, RwLock, WriteGuard};
 

@@ -29,10 +29,10 @@ use std::io;
 use omir_core::instant::Timestamp;
 
 use crate::backup::UNFINISHED;
-use crate::cache::Cache;
 use crate::digest::{self, Digest};
 use crate::disk::{self, Disk};
 use crate::index::Index;
+use crate::kept_index::cache::Cache;
 use crate::log::{Log, Unsealed};
 use crate::recorded::mark::Mark;
 use crate::recorded::ref_key::KeyPrefix;

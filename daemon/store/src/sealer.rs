@@ -15,13 +15,13 @@ use std::time::Instant;
 use omir_core::instant::Timestamp;
 use omir_core::reference::Ref;
 
-use crate::block::IndexKind;
-use crate::cache::Cache;
 use crate::digest::Digest;
 use crate::disk::{self, Disk, DiskFile, Mode};
 use crate::files::SeqRange;
 use crate::index::Index;
-use crate::index_extractor::BlockOf;
+use crate::kept_index::block::IndexKind;
+use crate::kept_index::cache::Cache;
+use crate::kept_index::index_extractor::BlockOf;
 use crate::locate::BadSegment;
 use crate::log::Unsealed;
 use crate::read::{Handle, ReadError};

@@ -28,9 +28,9 @@ use omir_core::value::Value;
 pub use self::draft::{Draft, EarlierResource};
 pub(crate) use self::salvage::LostName;
 use crate::PRODUCER;
-use crate::block::{Block, Row};
 use crate::digest::{self, Digest};
-use crate::index_extractor::{BlockOf, IndexExtractor};
+use crate::kept_index::block::{Block, Row};
+use crate::kept_index::index_extractor::{BlockOf, IndexExtractor};
 use crate::locate::{self, BadSegment, bad};
 use crate::manifest::{self, FoundManifest, Manifest, Older};
 pub use crate::names::{

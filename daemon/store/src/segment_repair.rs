@@ -8,7 +8,7 @@
 use std::io;
 
 use crate::disk::{self, Disk};
-use crate::index_extractor::Names;
+use crate::kept_index::index_extractor::Names;
 use crate::sidecar::Sidecar;
 use crate::signature::Seal;
 use crate::witness::{self, Fact};

@@ -29,9 +29,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::block::Row;
 use crate::disk::{self, Disk, DiskFile, Mode};
-use crate::index_extractor::{BlockOf, IndexExtractor};
+use crate::kept_index::block::Row;
+use crate::kept_index::index_extractor::{BlockOf, IndexExtractor};
 use crate::recorded::ref_key::{KeyPrefix, RefKey};
 use crate::recorded::tombstone::{DeletionOrigin, EndCause};
 use crate::recorded::version::Stamp;

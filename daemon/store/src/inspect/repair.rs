@@ -20,7 +20,7 @@ use super::history::{Act, History, HistoryInterval, Position};
 use super::{FileKind, Progress, Store, check};
 use crate::digest::Digest;
 use crate::disk::{self, Disk, Folder};
-use crate::index_extractor::Names;
+use crate::kept_index::index_extractor::Names;
 use crate::lock::Lock;
 use crate::log::Log;
 use crate::recorded::ref_key::RefKey;

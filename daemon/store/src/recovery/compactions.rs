@@ -7,9 +7,9 @@ use std::io;
 use parking_lot::RwLock;
 
 use super::{Recovery, ahead, borne, is_vouched_for, read_seal, read_segment};
-use crate::cache::Cache;
 use crate::disk::{Disk, Mode};
 use crate::index::Index;
+use crate::kept_index::cache::Cache;
 use crate::manifest::Manifest;
 use crate::signature::Seal;
 use crate::{digest, segment};

@@ -12,7 +12,7 @@ use omir_core::reference::Ref;
 use super::{Recovery, ahead, borne, read};
 use crate::disk::{self, Mode};
 use crate::index::Index;
-use crate::index_extractor::IndexExtractor;
+use crate::kept_index::index_extractor::IndexExtractor;
 use crate::locate::BadSegment;
 use crate::log::Unsealed;
 use crate::recorded::mark::Mark;

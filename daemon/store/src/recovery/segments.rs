@@ -12,14 +12,14 @@ use parking_lot::RwLock;
 
 use super::compactions::Listed;
 use super::{Recovery, StartProgress, ahead, borne, is_vouched_for, read_segment, unread};
-use crate::block::IndexKind;
-use crate::block_codec::BlockParts;
-use crate::cache::Cache;
 use crate::digest::{self, Digest};
 use crate::disk::{Disk, Mode};
 use crate::files::SeqRange;
 use crate::index::Index;
-use crate::index_extractor::{BlockOf, IndexExtractor};
+use crate::kept_index::block::IndexKind;
+use crate::kept_index::block_codec::BlockParts;
+use crate::kept_index::cache::Cache;
+use crate::kept_index::index_extractor::{BlockOf, IndexExtractor};
 use crate::locate::BadSegment;
 use crate::recorded::version::{DocId, FileId};
 use crate::sealer::SealedSegment;

@@ -5,8 +5,8 @@
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::block::{Block, IndexKind, Row};
-use crate::index_extractor::{BlockOf, IndexExtractor};
+use super::block::{Block, IndexKind, Row};
+use super::index_extractor::{BlockOf, IndexExtractor};
 use crate::recorded::mark::Mark;
 use crate::recorded::tombstone::Tombstone;
 use crate::recorded::transaction::Touch;

@@ -6,7 +6,7 @@ use omir_core::model::Resource;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::block::{Block, IndexKind, Row};
+use super::block::{Block, IndexKind, Row};
 use crate::recorded::ref_key::RefKey;
 
 /// The block that an index keeps of a segment.

@@ -7,11 +7,11 @@
 
 use std::io;
 
-use crate::block::IndexKind;
-use crate::block_codec::{self, BlockParts, Outline};
-use crate::derived::{Derived, DerivedEntry};
+use super::block::IndexKind;
+use super::block_codec::{self, BlockParts, Outline};
+use super::derived::{Derived, DerivedEntry};
+use super::index_extractor::{BlockOf, IndexExtractor};
 use crate::digest::Digest;
-use crate::index_extractor::{BlockOf, IndexExtractor};
 
 /// The index on disk, or nothing if it cannot be used.
 pub struct Cache {
