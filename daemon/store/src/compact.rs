@@ -37,11 +37,12 @@ use crate::digest::{self, Digest};
 use crate::files::SeqRange;
 use crate::index::Index;
 use crate::locate::BadSegment;
+use crate::log::wal;
 use crate::recorded::version::FileId;
 use crate::rewrite::{Retention, Rewrite};
 use crate::sealer::{SealError, SealedSegment, Sealer};
 use crate::signature::{self, Seal};
-use crate::{disk, seal, segment, segment_repair, wal};
+use crate::{disk, seal, segment, segment_repair};
 
 /// The result of a compaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

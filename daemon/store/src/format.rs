@@ -39,12 +39,12 @@ pub mod signature {
 
 /// Logs.
 pub mod wal {
-    pub use crate::wal::{
+    pub use crate::log::wal::{
         Contents, DIR, Damage, FILE_HEADER, FRAME_HEADER, number_of, path, read, stored_number,
     };
 }
 
 /// Second copies of facts.
 pub mod witness {
-    pub use crate::witness::{decode, encode, number_of, read};
+    pub use crate::log::witness::{decode, encode, number_of, read};
 }

@@ -18,11 +18,11 @@ use omir_core::reference::Ref;
 use crate::files::Files;
 use crate::kept_index::block::Row;
 use crate::kept_index::index_extractor::{BlockOf, IndexExtractor};
+use crate::log::witness::Fact;
 use crate::recorded::ref_key::{KeyPrefix, RefKey};
 use crate::recorded::tombstone::DeletionOrigin;
 use crate::recorded::transaction::Touch;
 use crate::recorded::version::{DocId, FileId, Location, Stamp};
-use crate::witness::Fact;
 
 /// The fate of a version in a compaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

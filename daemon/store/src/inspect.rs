@@ -49,7 +49,8 @@ use parking_lot::Mutex;
 
 use crate::disk::{self, Disk, Folder};
 use crate::lock::{Lock, LockError};
-use crate::{segment, wal};
+use crate::log::wal;
+use crate::segment;
 
 pub use cat::{CatError, Reader};
 pub use check::{Report, check};

@@ -17,9 +17,7 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | `log` | the log that is written: frames staged, written together and synced |
-//! | `wal` | the bytes of a log file, and reading them back |
-//! | `witness` | second copies of the facts that decide answers |
+//! | `log` | the log that is written, the bytes of log files, and second copies of facts |
 //!
 //! Segments, which logs become:
 //!
@@ -106,8 +104,6 @@ mod segment_repair;
 mod sidecar;
 mod signature;
 mod sync;
-mod wal;
-mod witness;
 
 // The start, from a locked folder to a store in use.
 pub use crate::device_key::device_key;
@@ -117,12 +113,12 @@ pub use crate::signature::DeviceKey;
 
 // Writing: transactions into logs, logs into segments, segments into fewer.
 pub use crate::compact::{CompactError, Compacted, ForgottenTraces};
+pub use crate::log::witness::{Fact, FactKind};
 pub use crate::log::{Log, LogError, Unsealed};
 pub use crate::recorded::mark::{Mark, Scrub, UntrustedInterval};
 pub use crate::recorded::transaction::{Op, RecordedOrigin, Touch, Transaction};
 pub use crate::rewrite::Retention;
 pub use crate::sealer::{SealError, SealedSegment, Sealer};
-pub use crate::witness::{Fact, FactKind};
 
 // Reading: versions, and what mends them.
 pub use crate::files::Files;

@@ -1,13 +1,21 @@
 //! The log that is written: frames are staged, written together and synced.
+//!
+//! | module | holds |
+//! |---|---|
+//! | `wal` | the bytes of a log file, and reading them back |
+//! | `witness` | second copies of the facts that decide answers, in a file beside each log |
+
+pub(crate) mod wal;
+pub(crate) mod witness;
 
 use std::io;
 use std::sync::Arc;
 
 use omir_core::instant::Timestamp;
 
+use self::wal::{DIR, FILE_HEADER, FILE_MAGIC, FRAME_MAGIC, frame_crc, path};
+use self::witness::Fact;
 use crate::disk::{self, Disk, DiskFile, Mode};
-use crate::wal::{DIR, FILE_HEADER, FILE_MAGIC, FRAME_MAGIC, frame_crc, path};
-use crate::witness::{self, Fact};
 
 /// A log that is not sealed yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

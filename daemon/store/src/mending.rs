@@ -11,8 +11,9 @@ use parking_lot::{Mutex, MutexGuard};
 
 use crate::disk::{self, Disk};
 use crate::files::Mend;
+use crate::log::wal;
 use crate::recorded::version::FileId;
-use crate::{segment_repair, wal};
+use crate::segment_repair;
 
 /// Mends files in memory, and keeps in mind which.
 pub struct Mender {

@@ -6,7 +6,7 @@
 //!    their first transactions: a compacted segment has a higher number than what comes after it.
 //! 3. Logs that a segment already covers are dropped (the cut came before that step of sealing).
 //! 4. The remaining logs are replayed, each up to its torn end.
-//! 5. What is damaged is told of by its second copy (`store/witness.rs`): what was forgotten stays forgotten, and
+//! 5. What is damaged is told of by its second copy (`store/log/witness.rs`): what was forgotten stays forgotten, and
 //!    what is older than a lost version is not taken for current.
 //! 6. The newest log is cut at its torn end and written on, or a new one begun.
 //!
@@ -33,6 +33,8 @@ use crate::digest::{self, Digest};
 use crate::disk::{self, Disk};
 use crate::index::Index;
 use crate::kept_index::cache::Cache;
+use crate::log::wal;
+use crate::log::witness::{self, Fact};
 use crate::log::{Log, Unsealed};
 use crate::recorded::mark::Mark;
 use crate::recorded::ref_key::KeyPrefix;
@@ -40,8 +42,7 @@ use crate::recorded::stamps::Stamps;
 use crate::recorded::version::FileId;
 use crate::sealer::SealedSegment;
 use crate::signature::Seal;
-use crate::witness::{self, Fact};
-use crate::{device_key, seal, segment, segment_repair, wal};
+use crate::{device_key, seal, segment, segment_repair};
 
 /// Something acknowledged that the disk no longer gives back.
 #[derive(Debug, Clone, PartialEq, Eq)]

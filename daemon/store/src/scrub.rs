@@ -9,10 +9,11 @@ use crate::disk::{self, Mode};
 use crate::files::SeqRange;
 use crate::index::Index;
 use crate::log::Unsealed;
+use crate::log::wal;
 use crate::recorded::version::FileId;
 use crate::sealer::{SealedSegment, Sealer};
 use crate::segment_repair::{self, Scrubbed};
-use crate::{log, seal, segment, wal};
+use crate::{log, seal, segment};
 
 impl<I: Index> Sealer<I> {
     /// Reads a segment, its sidecar and its signature, and repairs what can be repaired of them. `None` if there is no such

@@ -24,6 +24,8 @@ use crate::kept_index::cache::Cache;
 use crate::kept_index::index_extractor::BlockOf;
 use crate::locate::BadSegment;
 use crate::log::Unsealed;
+use crate::log::wal;
+use crate::log::witness::{self, Fact};
 use crate::read::{Handle, ReadError};
 use crate::recorded::ref_key::RefKey;
 use crate::recorded::transaction::{Transaction, Unreadable};
@@ -33,8 +35,6 @@ use crate::segment::{self, Draft, EarlierResource};
 use crate::sidecar::Sidecar;
 use crate::signature::{DeviceKey, Seal};
 use crate::sync::RwLock;
-use crate::wal;
-use crate::witness::{self, Fact};
 
 /// Why a log could not be sealed. Its memories are safe and served from the log.
 #[derive(Debug)]

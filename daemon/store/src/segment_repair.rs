@@ -9,9 +9,9 @@ use std::io;
 
 use crate::disk::{self, Disk};
 use crate::kept_index::index_extractor::Names;
+use crate::log::witness::{self, Fact};
 use crate::sidecar::Sidecar;
 use crate::signature::Seal;
-use crate::witness::{self, Fact};
 use crate::{digest, seal, segment};
 
 /// The state of a segment and its sidecar after a scrub.

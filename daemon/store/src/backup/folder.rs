@@ -22,8 +22,9 @@ use super::{Fault, Progress};
 use crate::digest::hex;
 use crate::disk::{self, Disk, Mode};
 use crate::files::SeqRange;
+use crate::log::wal;
 use crate::signature::Seal;
-use crate::{device_key, segment, wal};
+use crate::{device_key, segment};
 
 /// Bytes asked for at once: little enough that a slow radio answers in time.
 const PIECE: u64 = 256 << 10;

@@ -18,7 +18,8 @@ use super::stored_segment::StoredSegment;
 use super::{Fault, Progress};
 use crate::digest::digest;
 use crate::disk::{self, Disk, Mode};
-use crate::{device_key, segment, wal};
+use crate::log::wal;
+use crate::{device_key, segment};
 
 /// The folder of the segments until all of them are there.
 pub(crate) const UNFINISHED: &str = "segments.restoring";

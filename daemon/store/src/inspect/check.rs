@@ -9,8 +9,9 @@ use super::history::{FileRow, History, State};
 use super::{FileKind, Progress, SET_ASIDE, Source, Store, assembly};
 use crate::backup::{INFO, Info};
 use crate::digest::{Digest, hex};
+use crate::log::{wal, witness};
 use crate::signature::{Contents, DeviceKey, Seal};
-use crate::{device_key, segment, wal, witness};
+use crate::{device_key, segment};
 
 /// The outcome of a check.
 #[derive(Debug, Clone)]

@@ -9,7 +9,8 @@ use super::finding::{Finding, Kind};
 use super::scan::SealFile;
 use super::{FileKind, Source, Store};
 use crate::disk::{self, DiskFile, Mode};
-use crate::{digest, segment, segment_repair, wal};
+use crate::log::wal;
+use crate::{digest, segment, segment_repair};
 
 /// The bytes of a file, where the disk gives errors, and what is to be said of it.
 type Seen = (Vec<u8>, Vec<Range<usize>>, Option<Finding>);

@@ -23,12 +23,13 @@ use crate::disk::{self, Disk, Folder};
 use crate::kept_index::index_extractor::Names;
 use crate::lock::Lock;
 use crate::log::Log;
+use crate::log::{wal, witness};
 use crate::recorded::ref_key::RefKey;
 use crate::recorded::tombstone::{EndCause, Tombstone};
 use crate::recorded::version::Stamp;
 use crate::segment::{self, Draft, EarlierResource};
 use crate::signature::DeviceKey;
-use crate::{device_key, segment_repair, wal, witness};
+use crate::{device_key, segment_repair};
 
 /// Why a repair ended early. What it wrote so far is of no use and may be deleted.
 #[derive(Debug)]

@@ -14,6 +14,7 @@ use super::finding::{Finding, Kind, Severity};
 use super::{FileKind, Source};
 use crate::digest::{self, Digest};
 use crate::locate::BadSegment;
+use crate::log::wal;
 use crate::manifest::Manifest;
 use crate::recorded::mark::Mark;
 use crate::recorded::tombstone::Tombstone;
@@ -22,7 +23,6 @@ use crate::recorded::version::Stamp;
 use crate::segment::salvage::{names_in, salvage, stated_version};
 use crate::segment::{self, Layout};
 use crate::signature::Seal;
-use crate::wal;
 
 /// Most faults of one Bundle that are reported one by one.
 const MOST_FAULTS: usize = 50;

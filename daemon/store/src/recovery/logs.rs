@@ -15,14 +15,14 @@ use crate::index::Index;
 use crate::kept_index::index_extractor::IndexExtractor;
 use crate::locate::BadSegment;
 use crate::log::Unsealed;
+use crate::log::wal;
+use crate::log::witness::{self, Fact, WitnessContents};
 use crate::recorded::mark::Mark;
 use crate::recorded::ref_key::RefKey;
 use crate::recorded::tombstone::DeletionOrigin;
 use crate::recorded::transaction::{Op, Touch, Transaction, Unreadable};
 use crate::recorded::version::{FileId, Location, Stamp};
 use crate::segment::{self, salvage};
-use crate::wal;
-use crate::witness::{self, Fact, WitnessContents};
 
 /// How many numbers a log may have given out of which nothing can be read.
 const RESERVED: u64 = 1 << 24;

@@ -21,11 +21,11 @@ use crate::kept_index::block_codec::BlockParts;
 use crate::kept_index::cache::Cache;
 use crate::kept_index::index_extractor::{BlockOf, IndexExtractor};
 use crate::locate::BadSegment;
+use crate::log::witness::{Fact, FactKind};
 use crate::recorded::version::{DocId, FileId};
 use crate::sealer::SealedSegment;
 use crate::segment::{LostName, WithLosses};
 use crate::signature::Seal;
-use crate::witness::{Fact, FactKind};
 use crate::{segment, segment_repair};
 
 /// The state of a segment as it was found.

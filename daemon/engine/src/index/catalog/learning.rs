@@ -1,4 +1,4 @@
-//! Learning: taking in the facts of second copies (`store/witness.rs`), which tell of versions that no file gives back.
+//! Learning: taking in the facts of second copies (`store/log/witness.rs`), which tell of versions that no file gives back.
 
 use std::collections::{HashMap, HashSet};
 

@@ -1,4 +1,4 @@
-//! Losses: versions that existed, as their second copy tells (`store/witness.rs`), and that no file gives back.
+//! Losses: versions that existed, as their second copy tells (`store/log/witness.rs`), and that no file gives back.
 //!
 //! A reference whose newest version is lost keeps its name: what mentions it still does, its next version is above the
 //! lost one, and the version before it, which is still there, is not served as current.

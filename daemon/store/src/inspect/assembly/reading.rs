@@ -5,8 +5,9 @@ use std::io;
 use crate::inspect::finding::{Finding, Kind};
 use crate::inspect::scan::{self, Scan, SealFile};
 use crate::inspect::{FileKind, Source, Store};
+use crate::log::witness;
 use crate::signature::Seal;
-use crate::{disk, locate, witness};
+use crate::{disk, locate};
 
 pub(super) fn scan_file(store: &Store, source: &Source, deep: bool) -> io::Result<Scan> {
     let seal = seal_of(store, source);

@@ -7,10 +7,10 @@ use super::Assembly;
 use crate::inspect::Store;
 use crate::inspect::finding::{Finding, Kind};
 use crate::inspect::history::{Act, Event};
+use crate::log::wal;
+use crate::log::witness::{self, Fact};
 use crate::recorded::ref_key::{KeyPrefix, RefKey};
 use crate::recorded::tombstone::{EndCause, Target, Tombstone};
-use crate::wal;
-use crate::witness::{self, Fact};
 
 /// Facts about a name in the files themselves.
 struct KnownName {

@@ -29,13 +29,13 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::wal;
 use crate::disk::{self, Disk, DiskFile, Mode};
 use crate::kept_index::block::Row;
 use crate::kept_index::index_extractor::{BlockOf, IndexExtractor};
 use crate::recorded::ref_key::{KeyPrefix, RefKey};
 use crate::recorded::tombstone::{DeletionOrigin, EndCause};
 use crate::recorded::version::Stamp;
-use crate::wal;
 
 const MAGIC: &[u8; 8] = b"OMIRFCT1";
 const FILE_HEADER: usize = 24;
