@@ -41,8 +41,9 @@ use crate::log::wal;
 use crate::recorded::version::FileId;
 use crate::rewrite::{Retention, Rewrite};
 use crate::sealer::{SealError, SealedSegment, Sealer};
-use crate::signature::{self, Seal};
-use crate::{disk, seal, segment, segment_repair};
+use crate::signing::seal_file;
+use crate::signing::signature::{self, Seal};
+use crate::{disk, segment, segment_repair};
 
 /// The result of a compaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -284,7 +285,8 @@ impl<I: Index> Sealer<I> {
         let unsound = |message: String| CompactError::Segment { number, message };
         // The segment first: where the card is away, nothing is there and nothing is damaged.
         let bytes = disk::read(&*self.disk, &segment::path(number))?;
-        let seal = seal::read(&*self.disk, number)?.map_err(|fault| unsound(fault.to_string()))?;
+        let seal =
+            seal_file::read(&*self.disk, number)?.map_err(|fault| unsound(fault.to_string()))?;
         if seal.contents.sha256 == digest::digest(&bytes) {
             return Ok((bytes, seal));
         }

@@ -8,7 +8,7 @@ pub mod block {
 
 /// The folder of the keys.
 pub mod keys {
-    pub use crate::device_key::DIR;
+    pub use crate::signing::device_key::DIR;
 }
 
 /// The last entry of a segment.
@@ -33,7 +33,7 @@ pub mod sidecar {
 /// Seals of segments.
 pub mod signature {
     pub use crate::digest::{Digest, digest};
-    pub use crate::signature::{Contents, Seal, SealFault, chain_breaks};
+    pub use crate::signing::signature::{Contents, Seal, SealFault, chain_breaks};
     pub use omir_core::merkle::Root;
 }
 

@@ -54,9 +54,7 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | `device_key` | the key of the device, made at the first start |
-//! | `signature` | signing segments with that key, and keys derived from it |
-//! | `seal` | reading the seals of segments |
+//! | `signing` | the key of the device, and the seals of segments that it signs |
 //! | `prove` | proofs that a resource was sealed |
 //! | `digest` | SHA-256 digests, and their text |
 //!
@@ -79,7 +77,6 @@ pub mod format;
 pub mod inspect;
 
 mod compact;
-mod device_key;
 mod digest;
 mod files;
 mod index;
@@ -97,19 +94,18 @@ mod recovery;
 mod rewrite;
 mod room;
 mod scrub;
-mod seal;
 mod sealer;
 mod segment;
 mod segment_repair;
 mod sidecar;
-mod signature;
+mod signing;
 mod sync;
 
 // The start, from a locked folder to a store in use.
-pub use crate::device_key::device_key;
 pub use crate::lock::{Lock, LockError};
 pub use crate::recovery::{Damage, StartProgress, recover, recover_on};
-pub use crate::signature::DeviceKey;
+pub use crate::signing::device_key::device_key;
+pub use crate::signing::signature::DeviceKey;
 
 // Writing: transactions into logs, logs into segments, segments into fewer.
 pub use crate::compact::{CompactError, Compacted, ForgottenTraces};

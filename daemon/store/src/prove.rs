@@ -13,7 +13,8 @@ use omir_core::seal::{Seal, SealFault};
 
 use crate::disk::{self, Disk};
 use crate::locate::{self, BadSegment};
-use crate::{digest, seal, segment, segment_repair};
+use crate::signing::seal_file;
+use crate::{digest, segment, segment_repair};
 
 /// Why no proof can be made of something that is stored.
 #[derive(Debug)]
@@ -61,7 +62,8 @@ impl std::error::Error for ProveError {}
 /// # Errors
 /// See [`ProveError`].
 pub fn prove(disk: &dyn Disk, number: u64, place: &Range<u64>) -> Result<Proof, ProveError> {
-    let seal = seal::read(disk, number).map_err(ProveError::Disk)?.map_err(ProveError::Seal)?;
+    let seal =
+        seal_file::read(disk, number).map_err(ProveError::Disk)?.map_err(ProveError::Seal)?;
     if seal.contents.root.is_none() {
         return Err(ProveError::NoRoot);
     }

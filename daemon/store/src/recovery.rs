@@ -41,8 +41,9 @@ use crate::recorded::ref_key::KeyPrefix;
 use crate::recorded::stamps::Stamps;
 use crate::recorded::version::FileId;
 use crate::sealer::SealedSegment;
-use crate::signature::Seal;
-use crate::{device_key, seal, segment, segment_repair};
+use crate::signing::signature::Seal;
+use crate::signing::{device_key, seal_file};
+use crate::{segment, segment_repair};
 
 /// Something acknowledged that the disk no longer gives back.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -421,7 +422,7 @@ fn remove_left_sidecars(disk: &dyn Disk) -> io::Result<()> {
 
 /// The seal of a segment, if it can be read. It matters only if the segment itself is in doubt.
 fn read_seal(disk: &dyn Disk, number: u64) -> io::Result<Option<Seal>> {
-    seal::find(disk, number).map_err(|error| unread(&segment::signature_path(number), &error))
+    seal_file::find(disk, number).map_err(|error| unread(&segment::signature_path(number), &error))
 }
 
 /// Returns true if the sidecar of a segment says that this is its digest.

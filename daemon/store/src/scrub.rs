@@ -13,7 +13,8 @@ use crate::log::wal;
 use crate::recorded::version::FileId;
 use crate::sealer::{SealedSegment, Sealer};
 use crate::segment_repair::{self, Scrubbed};
-use crate::{log, seal, segment};
+use crate::signing::seal_file;
+use crate::{log, segment};
 
 impl<I: Index> Sealer<I> {
     /// Reads a segment, its sidecar and its signature, and repairs what can be repaired of them. `None` if there is no such
@@ -40,7 +41,7 @@ impl<I: Index> Sealer<I> {
             // Readers that hold the old file read it through their mender.
             catalog.files_mut().add_segment(FileId::segment(number), file, span);
         }
-        if scrubbed != Scrubbed::Lost && seal::find(&*self.disk, number)?.is_none() {
+        if scrubbed != Scrubbed::Lost && seal_file::find(&*self.disk, number)?.is_none() {
             self.sign_again(at)?;
         }
         Ok(Some(scrubbed))
@@ -111,12 +112,12 @@ impl<I: Index> Sealer<I> {
         let before = match at.checked_sub(1) {
             None => Some(Digest::default()),
             Some(before) => {
-                seal::find(&*self.disk, self.pieces[before].number)?.map(|seal| seal.link())
+                seal_file::find(&*self.disk, self.pieces[before].number)?.map(|seal| seal.link())
             }
         };
         let link = match self.pieces.get(at + 1) {
             _ if !is_compacted => None,
-            Some(after) => seal::find(&*self.disk, after.number)?.map(|seal| seal.previous),
+            Some(after) => seal_file::find(&*self.disk, after.number)?.map(|seal| seal.previous),
             None => Some(self.previous),
         };
         let (Some(before), true) = (before, link.is_some() == is_compacted) else {

@@ -33,7 +33,7 @@ use crate::recorded::version::FileId;
 use crate::rewrite::{Retention, Rewritten};
 use crate::segment::{self, Draft, EarlierResource};
 use crate::sidecar::Sidecar;
-use crate::signature::{DeviceKey, Seal};
+use crate::signing::signature::{DeviceKey, Seal};
 use crate::sync::RwLock;
 
 /// Why a log could not be sealed. Its memories are safe and served from the log.

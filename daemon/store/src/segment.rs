@@ -38,7 +38,7 @@ pub use crate::names::{
     signature_path,
 };
 use crate::recorded::version::Stamp;
-use crate::signature::Contents;
+use crate::signing::signature::Contents;
 
 /// About what a manifest says of an older version, in bytes, beside its resource; and of an entry. Only what is
 /// reserved at first goes by it.

@@ -11,8 +11,9 @@ use crate::disk::{self, Disk};
 use crate::kept_index::index_extractor::Names;
 use crate::log::witness::{self, Fact};
 use crate::sidecar::Sidecar;
-use crate::signature::Seal;
-use crate::{digest, seal, segment};
+use crate::signing::seal_file;
+use crate::signing::signature::Seal;
+use crate::{digest, segment};
 
 /// The state of a segment and its sidecar after a scrub.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -92,7 +93,7 @@ pub(crate) fn repair(disk: &dyn Disk, number: u64, seal: Option<&Seal>) -> Optio
 /// The bytes of a segment with all mended that its sidecar can mend; nothing is written. What could not be
 /// mended does not pass its checksum. `None` if there is no sidecar of this segment.
 pub(crate) fn mended(disk: &dyn Disk, number: u64) -> Option<Vec<u8>> {
-    let seal = seal::find(disk, number).ok().flatten();
+    let seal = seal_file::find(disk, number).ok().flatten();
     let sidecar = read_sidecar(disk, number)?;
     seal.is_none_or(|seal| seal.contents.sha256 == sidecar.sha256).then_some(())?;
     let (mut bytes, _) = disk::read_around(disk, &segment::path(number)).ok()?;
@@ -105,7 +106,7 @@ pub(crate) fn mended(disk: &dyn Disk, number: u64) -> Option<Vec<u8>> {
 /// # Errors
 /// Whatever the disk says of writing, and of reading other than that bytes are lost.
 pub(crate) fn scrub(disk: &dyn Disk, number: u64) -> io::Result<Scrubbed> {
-    let seal = seal::find(disk, number).ok().flatten();
+    let seal = seal_file::find(disk, number).ok().flatten();
     let bytes = match disk::read(disk, &segment::path(number)) {
         Err(error) if !disk::is_loss(&error) => return Err(error),
         bytes => bytes.ok(),
@@ -157,7 +158,7 @@ mod tests {
     use super::*;
     use crate::digest::{Digest, digest};
     use crate::disk::Folder;
-    use crate::signature::{Contents, DeviceKey};
+    use crate::signing::signature::{Contents, DeviceKey};
 
     #[test]
     fn segment_and_sidecar_repair_each_other() {

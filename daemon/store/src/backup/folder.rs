@@ -23,8 +23,9 @@ use crate::digest::hex;
 use crate::disk::{self, Disk, Mode};
 use crate::files::SeqRange;
 use crate::log::wal;
-use crate::signature::Seal;
-use crate::{device_key, segment};
+use crate::segment;
+use crate::signing::device_key;
+use crate::signing::signature::Seal;
 
 /// Bytes asked for at once: little enough that a slow radio answers in time.
 const PIECE: u64 = 256 << 10;

@@ -7,7 +7,7 @@ use super::pins::Pins;
 use super::stored_segment::StoredSegment;
 use crate::digest::hex;
 use crate::segment;
-use crate::signature::chain_breaks;
+use crate::signing::signature::chain_breaks;
 
 /// The judgement on the segments of a backup.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
     use crate::digest::Digest;
     use crate::files::SeqRange;
-    use crate::signature::{Contents, DeviceKey, Seal};
+    use crate::signing::signature::{Contents, DeviceKey, Seal};
 
     fn key() -> DeviceKey {
         DeviceKey::from_secret([7; 32])

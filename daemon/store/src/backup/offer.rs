@@ -8,8 +8,9 @@ use crate::digest::hex;
 use crate::disk::{self, Disk, DiskFile};
 use crate::files::SeqRange;
 use crate::recorded::values::int;
-use crate::signature::Seal;
-use crate::{device_key, segment};
+use crate::segment;
+use crate::signing::device_key;
+use crate::signing::signature::Seal;
 
 /// The list of all segments of a daemon.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -130,7 +131,7 @@ impl Offer {
 mod tests {
     use super::*;
     use crate::digest::digest;
-    use crate::signature::{Contents, DeviceKey};
+    use crate::signing::signature::{Contents, DeviceKey};
 
     #[test]
     fn an_offer_survives_the_wire_and_comes_out_in_order() {

@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 use std::io;
 
-use crate::device_key;
 use crate::disk::{self, Disk};
+use crate::signing::device_key;
 
 /// The public keys that are accepted, in hex.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -19,7 +19,8 @@ use super::{Fault, Progress};
 use crate::digest::digest;
 use crate::disk::{self, Disk, Mode};
 use crate::log::wal;
-use crate::{device_key, segment};
+use crate::segment;
+use crate::signing::device_key;
 
 /// The folder of the segments until all of them are there.
 pub(crate) const UNFINISHED: &str = "segments.restoring";

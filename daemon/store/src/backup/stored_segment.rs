@@ -6,7 +6,7 @@ use crate::digest::digest;
 use crate::disk::{self, Disk};
 use crate::files::SeqRange;
 use crate::segment;
-use crate::signature::Seal;
+use crate::signing::signature::Seal;
 
 /// A segment that lies in a backup.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -10,8 +10,9 @@ use super::{FileKind, Progress, SET_ASIDE, Source, Store, assembly};
 use crate::backup::{INFO, Info};
 use crate::digest::{Digest, hex};
 use crate::log::{wal, witness};
-use crate::signature::{Contents, DeviceKey, Seal};
-use crate::{device_key, segment};
+use crate::segment;
+use crate::signing::device_key;
+use crate::signing::signature::{Contents, DeviceKey, Seal};
 
 /// The outcome of a check.
 #[derive(Debug, Clone)]

@@ -13,7 +13,7 @@ use crate::recorded::ref_key::RefKey;
 use crate::recorded::tombstone::{DeletionOrigin, EndCause, Tombstone};
 use crate::recorded::transaction::Touch;
 use crate::recorded::version::Stamp;
-use crate::signature::Seal;
+use crate::signing::signature::Seal;
 
 /// The position of a version.
 #[derive(Debug, Clone, PartialEq, Eq)]

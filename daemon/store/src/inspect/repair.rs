@@ -28,8 +28,9 @@ use crate::recorded::ref_key::RefKey;
 use crate::recorded::tombstone::{EndCause, Tombstone};
 use crate::recorded::version::Stamp;
 use crate::segment::{self, Draft, EarlierResource};
-use crate::signature::DeviceKey;
-use crate::{device_key, segment_repair};
+use crate::segment_repair;
+use crate::signing::device_key;
+use crate::signing::signature::DeviceKey;
 
 /// Why a repair ended early. What it wrote so far is of no use and may be deleted.
 #[derive(Debug)]

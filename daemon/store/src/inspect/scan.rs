@@ -22,7 +22,7 @@ use crate::recorded::transaction::{Op, Touch, Transaction};
 use crate::recorded::version::Stamp;
 use crate::segment::salvage::{names_in, salvage, stated_version};
 use crate::segment::{self, Layout};
-use crate::signature::Seal;
+use crate::signing::signature::Seal;
 
 /// Most faults of one Bundle that are reported one by one.
 const MOST_FAULTS: usize = 50;

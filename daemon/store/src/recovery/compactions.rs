@@ -11,7 +11,7 @@ use crate::disk::{Disk, Mode};
 use crate::index::Index;
 use crate::kept_index::cache::Cache;
 use crate::manifest::Manifest;
-use crate::signature::Seal;
+use crate::signing::signature::Seal;
 use crate::{digest, segment};
 
 /// The first transaction of a segment and the segments it replaces.

@@ -25,7 +25,7 @@ use crate::log::witness::{Fact, FactKind};
 use crate::recorded::version::{DocId, FileId};
 use crate::sealer::SealedSegment;
 use crate::segment::{LostName, WithLosses};
-use crate::signature::Seal;
+use crate::signing::signature::Seal;
 use crate::{segment, segment_repair};
 
 /// The state of a segment as it was found.

@@ -6,7 +6,7 @@ use crate::inspect::finding::{Finding, Kind};
 use crate::inspect::scan::{self, Scan, SealFile};
 use crate::inspect::{FileKind, Source, Store};
 use crate::log::witness;
-use crate::signature::Seal;
+use crate::signing::signature::Seal;
 use crate::{disk, locate};
 
 pub(super) fn scan_file(store: &Store, source: &Source, deep: bool) -> io::Result<Scan> {

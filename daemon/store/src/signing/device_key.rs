@@ -5,9 +5,10 @@ use std::io::{self, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
+use super::signature::{DeviceKey, Seal};
 use crate::digest::{hex, unhex};
-use crate::signature::{DeviceKey, Seal};
-use crate::{disk, segment};
+use crate::disk;
+use crate::names::{SEGMENTS, segment_number, signature_path};
 
 /// The folder of the keys.
 pub const DIR: &str = "keys";
@@ -162,14 +163,14 @@ fn retire(data: &Path, keys: &[String]) -> io::Result<()> {
 /// with, unless that is a former one.
 fn known_keys(data: &Path, stated: Option<[u8; 32]>) -> Vec<String> {
     let mut known: Vec<String> = stated.iter().map(|key| hex(key)).collect();
-    let names = fs::read_dir(data.join(segment::DIR)).into_iter().flatten().flatten();
+    let names = fs::read_dir(data.join(SEGMENTS)).into_iter().flatten().flatten();
     let newest = names
         .filter_map(|entry| {
             let name = entry.file_name().into_string().ok()?;
-            segment::number_of(&format!("{}.omirb", name.strip_suffix(".sig")?))
+            segment_number(&format!("{}.omirb", name.strip_suffix(".sig")?))
         })
         .max();
-    let seal = newest.and_then(|number| fs::read(data.join(segment::signature_path(number))).ok());
+    let seal = newest.and_then(|number| fs::read(data.join(signature_path(number))).ok());
     let seal = seal.and_then(|text| Seal::from_json(&text).ok()).filter(Seal::is_authentic);
     let former = fs::read(data.join(FORMER)).unwrap_or_default();
     let former: Vec<String> = public_keys(&String::from_utf8_lossy(&former)).collect();

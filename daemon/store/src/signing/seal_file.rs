@@ -2,16 +2,16 @@
 
 use std::io;
 
+use super::signature::{Seal, SealFault};
 use crate::disk::{self, Disk};
-use crate::segment;
-use crate::signature::{Seal, SealFault};
+use crate::names;
 
 /// Reads the seal of a segment. The inner error says why nothing can be told from it.
 ///
 /// # Errors
 /// Whatever the disk says, also that the folder is away.
 pub(crate) fn read(disk: &dyn Disk, number: u64) -> io::Result<Result<Seal, SealFault>> {
-    let text = match disk::read_patiently(disk, &segment::signature_path(number)) {
+    let text = match disk::read_patiently(disk, &names::signature_path(number)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             // With the card away nothing is there, and nothing is missing.
             disk.mount_generation()?;
