@@ -13,7 +13,7 @@ pub mod keys {
 
 /// The last entry of a segment.
 pub mod manifest {
-    pub use crate::manifest::{FoundManifest, Older, URL, read};
+    pub use crate::segment::manifest::{FoundManifest, Older, URL, read};
 }
 
 /// Sealed segments.

@@ -24,9 +24,7 @@
 //! | module | holds |
 //! |---|---|
 //! | `sealer` | logs turned into one segment, in the background |
-//! | `segment` | the bytes of a segment: one Bundle that validates alone |
-//! | `manifest` | the last entry of a segment: how the others were recorded |
-//! | `locate` | positions of the parts of an encoded document |
+//! | `segment` | the bytes of a segment: one Bundle that validates alone, and the manifest in it |
 //! | `compact` | one new segment in the place of several |
 //! | `rewrite` | the contents of that new segment |
 //! | `room` | the room that a segment takes on the card, with the files beside it |
@@ -81,10 +79,8 @@ mod digest;
 mod files;
 mod index;
 mod kept_index;
-mod locate;
 mod lock;
 mod log;
-mod manifest;
 mod mending;
 mod names;
 mod prove;
@@ -118,7 +114,6 @@ pub use crate::sealer::{SealError, SealedSegment, Sealer};
 
 // Reading: versions, and what mends them.
 pub use crate::files::Files;
-pub use crate::manifest::is_manifest;
 pub use crate::mending::Mender;
 pub use crate::names::MEMORY_DIRS;
 pub use crate::prove::{ProveError, prove};
@@ -127,6 +122,7 @@ pub use crate::recorded::ref_key::{KeyPrefix, RefKey};
 pub use crate::recorded::stamps::Stamps;
 pub use crate::recorded::version::{DocId, FileId, Location, Stamp};
 pub use crate::segment::decode_resource;
+pub use crate::segment::manifest::is_manifest;
 pub use crate::segment_repair::Scrubbed;
 
 // The index above the store, and what is kept of it.

@@ -12,7 +12,7 @@ use omir_core::proof::{Proof, ProofFault};
 use omir_core::seal::{Seal, SealFault};
 
 use crate::disk::{self, Disk};
-use crate::locate::{self, BadSegment};
+use crate::segment::locate::{self, BadSegment};
 use crate::signing::seal_file;
 use crate::{digest, segment, segment_repair};
 

@@ -13,13 +13,13 @@ use omir_core::model::Resource;
 use omir_core::reference::Ref;
 
 use crate::index::{CompactionEntry, Fate, Index};
-use crate::locate::{BadSegment, bad};
-use crate::manifest::{Manifest, Older};
 use crate::read::{Handle, ReadError};
 use crate::recorded::ref_key::RefKey;
 use crate::recorded::tombstone::{DeletionOrigin, EndCause, Target, Tombstone};
 use crate::recorded::transaction::Touch;
 use crate::recorded::version::{DocId, Stamp};
+use crate::segment::locate::{BadSegment, bad};
+use crate::segment::manifest::{Manifest, Older};
 use crate::segment::{self, Layout};
 use crate::sync::{ReadGuard, RwLock};
 

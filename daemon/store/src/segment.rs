@@ -9,11 +9,15 @@
 //! | module | the question it answers |
 //! |---|---|
 //! | `draft` | what do the transactions of logs come to? |
+//! | `manifest` | how were the other entries recorded? |
+//! | `locate` | where do the parts of an encoded document lie? |
 //! | `salvage` | what can still be read of a damaged segment? |
 //!
 //! Invariant 6 of ARCHITECTURE.md.
 
 mod draft;
+pub(crate) mod locate;
+pub(crate) mod manifest;
 pub(crate) mod salvage;
 
 use std::ops::Range;
@@ -26,13 +30,13 @@ use omir_core::model::Resource;
 use omir_core::value::Value;
 
 pub use self::draft::{Draft, EarlierResource};
+use self::locate::{BadSegment, bad};
+use self::manifest::{FoundManifest, Manifest, Older};
 pub(crate) use self::salvage::LostName;
 use crate::PRODUCER;
 use crate::digest::{self, Digest};
 use crate::kept_index::block::{Block, Row};
 use crate::kept_index::index_extractor::{BlockOf, IndexExtractor};
-use crate::locate::{self, BadSegment, bad};
-use crate::manifest::{self, FoundManifest, Manifest, Older};
 pub use crate::names::{
     SEGMENTS as DIR, segment_number as number_of, segment_path as path, sidecar_path,
     signature_path,

@@ -1,9 +1,9 @@
 //! Traces of forgotten memories in a segment.
 
 use crate::index::Index;
-use crate::locate::{BadSegment, bad};
 use crate::recorded::ref_key::RefKey;
 use crate::segment;
+use crate::segment::locate::{BadSegment, bad};
 use crate::sync::RwLock;
 
 /// Traces of forgotten memories.

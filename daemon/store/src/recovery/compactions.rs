@@ -10,7 +10,7 @@ use super::{Recovery, ahead, borne, is_vouched_for, read_seal, read_segment};
 use crate::disk::{Disk, Mode};
 use crate::index::Index;
 use crate::kept_index::cache::Cache;
-use crate::manifest::Manifest;
+use crate::segment::manifest::Manifest;
 use crate::signing::signature::Seal;
 use crate::{digest, segment};
 

@@ -13,7 +13,6 @@ use super::{Recovery, ahead, borne, read};
 use crate::disk::{self, Mode};
 use crate::index::Index;
 use crate::kept_index::index_extractor::IndexExtractor;
-use crate::locate::BadSegment;
 use crate::log::Unsealed;
 use crate::log::wal;
 use crate::log::witness::{self, Fact, WitnessContents};
@@ -22,6 +21,7 @@ use crate::recorded::ref_key::RefKey;
 use crate::recorded::tombstone::DeletionOrigin;
 use crate::recorded::transaction::{Op, Touch, Transaction, Unreadable};
 use crate::recorded::version::{FileId, Location, Stamp};
+use crate::segment::locate::BadSegment;
 use crate::segment::{self, salvage};
 
 /// How many numbers a log may have given out of which nothing can be read.

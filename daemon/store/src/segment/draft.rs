@@ -12,9 +12,9 @@ use omir_core::instant::Timestamp;
 use omir_core::model::Resource;
 use omir_core::reference::Ref;
 
+use super::locate::BadSegment;
+use super::manifest::{Manifest, Older};
 use super::{bundle, decode_resource};
-use crate::locate::BadSegment;
-use crate::manifest::{Manifest, Older};
 use crate::recorded::mark::Mark;
 use crate::recorded::ref_key::RefKey;
 use crate::recorded::tombstone::{DeletionOrigin, Tombstone};

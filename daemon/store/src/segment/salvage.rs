@@ -17,9 +17,9 @@ use omir_core::model::Resource;
 use omir_core::reference::{Id, Ref};
 use omir_core::value::{Map, Value};
 
+use super::locate::{BadSegment, bad};
+use super::manifest::{self, FoundManifest, Manifest};
 use super::{Layout, decode_resource};
-use crate::locate::{BadSegment, bad};
-use crate::manifest::{self, FoundManifest, Manifest};
 use crate::recorded::ref_key::{KeyPrefix, RefKey};
 use crate::recorded::tombstone::Tombstone;
 use crate::recorded::transaction::Touch;

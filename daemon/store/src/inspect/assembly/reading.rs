@@ -2,12 +2,13 @@
 
 use std::io;
 
+use crate::disk;
 use crate::inspect::finding::{Finding, Kind};
 use crate::inspect::scan::{self, Scan, SealFile};
 use crate::inspect::{FileKind, Source, Store};
 use crate::log::witness;
+use crate::segment::locate;
 use crate::signing::signature::Seal;
-use crate::{disk, locate};
 
 pub(super) fn scan_file(store: &Store, source: &Source, deep: bool) -> io::Result<Scan> {
     let seal = seal_of(store, source);

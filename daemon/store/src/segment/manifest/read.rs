@@ -7,12 +7,12 @@ use omir_core::decode::Limits;
 use omir_core::value::Value;
 
 use super::{FORMAT, FoundManifest, Manifest, URL};
-use crate::locate;
 use crate::recorded::mark::Mark;
 use crate::recorded::ref_key::RefKey;
 use crate::recorded::tombstone::{DeletionOrigin, EndCause, Target, Tombstone};
 use crate::recorded::transaction::{MAX_SEQ, Touch};
 use crate::recorded::version::Stamp;
+use crate::segment::locate;
 
 /// Reads the manifest from the Episode that lies at `episode`; `None` if it is no manifest or not of this
 /// format. Never panics, whatever the bytes are.

@@ -22,12 +22,12 @@ impl fmt::Display for BadSegment {
     }
 }
 
-pub(super) fn bad(offset: usize, message: impl Into<String>) -> BadSegment {
+pub(crate) fn bad(offset: usize, message: impl Into<String>) -> BadSegment {
     BadSegment { offset, message: message.into() }
 }
 
 /// A member of a map, by where it lies.
-pub(super) struct Member<'a> {
+pub(crate) struct Member<'a> {
     /// Its name.
     pub name: Cow<'a, str>,
     /// The bytes of the name, header included.
@@ -37,7 +37,7 @@ pub(super) struct Member<'a> {
 }
 
 /// The members of the map that lies at `of`.
-pub(super) fn members<'a>(
+pub(crate) fn members<'a>(
     bytes: &'a [u8],
     of: &Range<usize>,
 ) -> Result<Vec<Member<'a>>, BadSegment> {
@@ -53,7 +53,7 @@ pub(super) fn members<'a>(
 }
 
 /// Finds the value of one member of the map at `of`.
-pub(super) fn member(
+pub(crate) fn member(
     bytes: &[u8],
     of: &Range<usize>,
     name: &str,
@@ -63,7 +63,7 @@ pub(super) fn member(
 }
 
 /// Finds the items of the list at `of`.
-pub(super) fn items(bytes: &[u8], of: &Range<usize>) -> Result<Vec<Range<usize>>, BadSegment> {
+pub(crate) fn items(bytes: &[u8], of: &Range<usize>) -> Result<Vec<Range<usize>>, BadSegment> {
     let items = cbor::array_items(&bytes[of.clone()])
         .map_err(|error| bad(of.start + error.offset, error.to_string()))?;
     Ok(items.into_iter().map(|item| of.start + item.start..of.start + item.end).collect())
