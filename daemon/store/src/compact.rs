@@ -39,11 +39,12 @@ use crate::index::Index;
 use crate::log::wal;
 use crate::recorded::version::FileId;
 use crate::rewrite::{Retention, Rewrite};
+use crate::rot::segment_repair;
 use crate::sealer::{SealError, SealedSegment, Sealer};
 use crate::segment::locate::BadSegment;
 use crate::signing::seal_file;
 use crate::signing::signature::{self, Seal};
-use crate::{disk, segment, segment_repair};
+use crate::{disk, segment};
 
 /// The result of a compaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -27,7 +27,7 @@ pub mod segment {
 
 /// Sidecars, which mend segments.
 pub mod sidecar {
-    pub use crate::sidecar::{BLOCK, Sidecar};
+    pub use crate::rot::sidecar::{BLOCK, Sidecar};
 }
 
 /// Seals of segments.

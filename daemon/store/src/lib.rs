@@ -44,9 +44,7 @@
 //! | module | holds |
 //! |---|---|
 //! | `scrub` | reading a segment or a waiting log through for rot |
-//! | `sidecar` | checksums and parity beside each segment |
-//! | `healing` | repair on the card, of a segment or a sidecar |
-//! | `mending` | repair in memory, for a reader |
+//! | `rot` | checksums and parity beside each segment, and repair by them: in memory and on the card |
 //!
 //! Signatures and proofs:
 //!
@@ -81,7 +79,6 @@ mod index;
 mod kept_index;
 mod lock;
 mod log;
-mod mending;
 mod names;
 mod prove;
 mod read;
@@ -89,11 +86,10 @@ mod recorded;
 mod recovery;
 mod rewrite;
 mod room;
+mod rot;
 mod scrub;
 mod sealer;
 mod segment;
-mod segment_repair;
-mod sidecar;
 mod signing;
 mod sync;
 
@@ -114,16 +110,16 @@ pub use crate::sealer::{SealError, SealedSegment, Sealer};
 
 // Reading: versions, and what mends them.
 pub use crate::files::Files;
-pub use crate::mending::Mender;
 pub use crate::names::MEMORY_DIRS;
 pub use crate::prove::{ProveError, prove};
 pub use crate::read::{Handle, ReadError};
 pub use crate::recorded::ref_key::{KeyPrefix, RefKey};
 pub use crate::recorded::stamps::Stamps;
 pub use crate::recorded::version::{DocId, FileId, Location, Stamp};
+pub use crate::rot::mending::Mender;
+pub use crate::rot::segment_repair::Scrubbed;
 pub use crate::segment::decode_resource;
 pub use crate::segment::manifest::is_manifest;
-pub use crate::segment_repair::Scrubbed;
 
 // The index above the store, and what is kept of it.
 pub use crate::index::{CompactionEntry, Fate, Index, LearnedFacts};

@@ -12,9 +12,10 @@ use omir_core::proof::{Proof, ProofFault};
 use omir_core::seal::{Seal, SealFault};
 
 use crate::disk::{self, Disk};
+use crate::rot::segment_repair;
 use crate::segment::locate::{self, BadSegment};
 use crate::signing::seal_file;
-use crate::{digest, segment, segment_repair};
+use crate::{digest, segment};
 
 /// Why no proof can be made of something that is stored.
 #[derive(Debug)]

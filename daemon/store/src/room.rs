@@ -1,7 +1,7 @@
 //! The room that a segment takes on the card, with all that lies beside it.
 
 use crate::disk::{BLOCK, room_of};
-use crate::sidecar;
+use crate::rot::sidecar;
 
 /// A fact of a sidecar takes about so many bytes, for each so many of a segment: an estimate, high for all but
 /// segments of tombstones.

@@ -11,8 +11,8 @@ use crate::index::Index;
 use crate::log::Unsealed;
 use crate::log::wal;
 use crate::recorded::version::FileId;
+use crate::rot::segment_repair::{self, Scrubbed};
 use crate::sealer::{SealedSegment, Sealer};
-use crate::segment_repair::{self, Scrubbed};
 use crate::signing::seal_file;
 use crate::{log, segment};
 

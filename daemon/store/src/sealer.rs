@@ -30,9 +30,9 @@ use crate::recorded::ref_key::RefKey;
 use crate::recorded::transaction::{Transaction, Unreadable};
 use crate::recorded::version::FileId;
 use crate::rewrite::{Retention, Rewritten};
+use crate::rot::sidecar::Sidecar;
 use crate::segment::locate::BadSegment;
 use crate::segment::{self, Draft, EarlierResource};
-use crate::sidecar::Sidecar;
 use crate::signing::signature::{DeviceKey, Seal};
 use crate::sync::RwLock;
 

@@ -10,7 +10,8 @@ use super::scan::SealFile;
 use super::{FileKind, Source, Store};
 use crate::disk::{self, DiskFile, Mode};
 use crate::log::wal;
-use crate::{digest, segment, segment_repair};
+use crate::rot::segment_repair;
+use crate::{digest, segment};
 
 /// The bytes of a file, where the disk gives errors, and what is to be said of it.
 type Seen = (Vec<u8>, Vec<Range<usize>>, Option<Finding>);

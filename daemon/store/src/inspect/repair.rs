@@ -27,8 +27,8 @@ use crate::log::{wal, witness};
 use crate::recorded::ref_key::RefKey;
 use crate::recorded::tombstone::{EndCause, Tombstone};
 use crate::recorded::version::Stamp;
+use crate::rot::segment_repair;
 use crate::segment::{self, Draft, EarlierResource};
-use crate::segment_repair;
 use crate::signing::device_key;
 use crate::signing::signature::DeviceKey;
 

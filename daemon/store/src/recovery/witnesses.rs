@@ -10,10 +10,11 @@
 use std::io;
 
 use super::{Recovery, borne};
+use crate::disk;
 use crate::index::Index;
 use crate::log::{wal, witness};
+use crate::rot::segment_repair;
 use crate::segment::{self, salvage};
-use crate::{disk, segment_repair};
 
 impl<I: Index> Recovery<'_, I> {
     /// Hears the witnesses of logs that are gone or set aside, and takes in what all of them say.

@@ -9,11 +9,11 @@ use std::sync::Arc;
 
 use parking_lot::{Mutex, MutexGuard};
 
+use super::segment_repair;
 use crate::disk::{self, Disk};
 use crate::files::Mend;
 use crate::log::wal;
 use crate::recorded::version::FileId;
-use crate::segment_repair;
 
 /// Mends files in memory, and keeps in mind which.
 pub struct Mender {

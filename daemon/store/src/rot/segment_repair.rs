@@ -7,10 +7,10 @@
 
 use std::io;
 
+use super::sidecar::Sidecar;
 use crate::disk::{self, Disk};
 use crate::kept_index::index_extractor::Names;
 use crate::log::witness::{self, Fact};
-use crate::sidecar::Sidecar;
 use crate::signing::seal_file;
 use crate::signing::signature::Seal;
 use crate::{digest, segment};
