@@ -13,55 +13,36 @@
 //! | [`backup`] | making, verifying and restoring backups |
 //! | [`mod@format`] | the bytes of each file, for tests and tools |
 //!
-//! The log, which takes each change first:
-//!
-//! | module | holds |
-//! |---|---|
-//! | `log` | the log that is written, the bytes of log files, and second copies of facts |
-//!
-//! Segments, which logs become:
-//!
-//! | module | holds |
-//! |---|---|
-//! | `sealer` | logs turned into one segment, in the background |
-//! | `segment` | the bytes of a segment: one Bundle that validates alone, and the manifest in it |
-//! | `compact` | one new segment in the place of several |
-//! | `rewrite` | the contents of that new segment |
-//! | `room` | the room that a segment takes on the card, with the files beside it |
-//!
-//! Versions, and how one is read:
+//! Folders, the inner ones first; the head of each file has a table of what lies in its folder:
 //!
 //! | module | holds |
 //! |---|---|
 //! | `recorded` | versions of resources, their ends, and the transactions that made them |
+//! | `kept_index` | what is extracted from each segment, and kept between starts |
+//! | `log` | the log that is written, the bytes of log files, and second copies of facts |
+//! | `signing` | the key of the device, and the seals of segments that it signs |
+//! | `segment` | the bytes of a segment: one Bundle that validates alone, and the manifest in it |
+//! | `rot` | checksums and parity beside each segment, and repair by them: in memory and on the card |
+//! | `upkeep` | logs made into segments, segments into fewer, and reading for rot |
+//! | `recovery` | a store made of its files at each start, after any power cut |
+//!
+//! The index above the store, and how a version is read:
+//!
+//! | module | holds |
+//! |---|---|
+//! | `index` | the seam to the index above: its two traits |
 //! | `read` | reading the bytes of one version, and checking their CRC |
 //! | `files` | the open files that versions lie in |
-//! | `names` | names of the files in a data folder |
 //! | `sync` | a lock for many readers and one writer, which detects a thread that would wait forever |
 //!
-//! Rot, and its repair:
+//! Alone:
 //!
 //! | module | holds |
 //! |---|---|
-//! | `scrub` | reading a segment or a waiting log through for rot |
-//! | `rot` | checksums and parity beside each segment, and repair by them: in memory and on the card |
-//!
-//! Signatures and proofs:
-//!
-//! | module | holds |
-//! |---|---|
-//! | `signing` | the key of the device, and the seals of segments that it signs |
 //! | `prove` | proofs that a resource was sealed |
-//! | `digest` | SHA-256 digests, and their text |
-//!
-//! The start, and the index above the store:
-//!
-//! | module | holds |
-//! |---|---|
 //! | `lock` | one process for each data folder, and the check that the folder is still there |
-//! | `recovery` | a store made of its files at each start, after any power cut |
-//! | `index` | the seam to the index above: its two traits |
-//! | `kept_index` | what is extracted from each segment, and kept between starts |
+//! | `names` | names of the files in a data folder |
+//! | `digest` | SHA-256 digests, and their text |
 //!
 //! `.ci/walls_check.py` counts the names that this file and its public modules export.
 
@@ -72,7 +53,6 @@ pub mod disk;
 pub mod format;
 pub mod inspect;
 
-mod compact;
 mod digest;
 mod files;
 mod index;
@@ -84,14 +64,11 @@ mod prove;
 mod read;
 mod recorded;
 mod recovery;
-mod rewrite;
-mod room;
 mod rot;
-mod scrub;
-mod sealer;
 mod segment;
 mod signing;
 mod sync;
+mod upkeep;
 
 // The start, from a locked folder to a store in use.
 pub use crate::lock::{Lock, LockError};
@@ -100,13 +77,13 @@ pub use crate::signing::device_key::device_key;
 pub use crate::signing::signature::DeviceKey;
 
 // Writing: transactions into logs, logs into segments, segments into fewer.
-pub use crate::compact::{CompactError, Compacted, ForgottenTraces};
 pub use crate::log::witness::{Fact, FactKind};
 pub use crate::log::{Log, LogError, Unsealed};
 pub use crate::recorded::mark::{Mark, Scrub, UntrustedInterval};
 pub use crate::recorded::transaction::{Op, RecordedOrigin, Touch, Transaction};
-pub use crate::rewrite::Retention;
-pub use crate::sealer::{SealError, SealedSegment, Sealer};
+pub use crate::upkeep::compact::{CompactError, Compacted, ForgottenTraces};
+pub use crate::upkeep::rewrite::Retention;
+pub use crate::upkeep::sealer::{SealError, SealedSegment, Sealer};
 
 // Reading: versions, and what mends them.
 pub use crate::files::Files;
@@ -133,7 +110,7 @@ pub use crate::recorded::tombstone::{DeletionOrigin, EndCause, Tombstone};
 pub use crate::sync::{ReadGuard, RwLock, WriteGuard};
 
 // Room on the card.
-pub use crate::room::{largest_segment_in, segment_room};
+pub use crate::upkeep::room::{largest_segment_in, segment_room};
 
 /// The producer of our Bundles: their `source`.
 pub const PRODUCER: &str = concat!("omird/", env!("CARGO_PKG_VERSION"));

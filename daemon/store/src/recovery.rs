@@ -41,10 +41,10 @@ use crate::recorded::ref_key::KeyPrefix;
 use crate::recorded::stamps::Stamps;
 use crate::recorded::version::FileId;
 use crate::rot::segment_repair;
-use crate::sealer::SealedSegment;
 use crate::segment;
 use crate::signing::signature::Seal;
 use crate::signing::{device_key, seal_file};
+use crate::upkeep::sealer::SealedSegment;
 
 /// Something acknowledged that the disk no longer gives back.
 #[derive(Debug, Clone, PartialEq, Eq)]

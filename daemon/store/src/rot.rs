@@ -6,7 +6,7 @@
 //! | `mending` | repair in memory, for a reader |
 //! | `segment_repair` | repair on the card, of a segment or a sidecar |
 //!
-//! The thread that alone writes and removes segments finds rot (`store/scrub.rs`).
+//! The thread that alone writes and removes segments finds rot (`store/upkeep/scrub.rs`).
 
 pub(crate) mod mending;
 pub(crate) mod segment_repair;

@@ -1,6 +1,6 @@
 //! Signing: the key of the device, and the seals of segments that it signs.
 //!
-//! A seal is a signature file beside a segment. Logs are made into segments elsewhere (`store/sealer.rs`).
+//! A seal is a signature file beside a segment. Logs are made into segments elsewhere (`store/upkeep/sealer.rs`).
 //!
 //! | module | holds |
 //! |---|---|

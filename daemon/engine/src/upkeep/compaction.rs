@@ -2,7 +2,7 @@
 //! or because someone asks for it.
 //!
 //! Which segments are due is decided in [`policy`]; how a run becomes one segment is
-//! `store/compact`.
+//! `store/upkeep/compact`.
 
 use std::ops::Range;
 use std::sync::atomic::Ordering;

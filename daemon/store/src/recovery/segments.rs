@@ -23,11 +23,11 @@ use crate::kept_index::index_extractor::{BlockOf, IndexExtractor};
 use crate::log::witness::{Fact, FactKind};
 use crate::recorded::version::{DocId, FileId};
 use crate::rot::segment_repair;
-use crate::sealer::SealedSegment;
 use crate::segment;
 use crate::segment::locate::BadSegment;
 use crate::segment::{LostName, WithLosses};
 use crate::signing::signature::Seal;
+use crate::upkeep::sealer::SealedSegment;
 
 /// The state of a segment as it was found.
 enum Examined<D: IndexExtractor> {

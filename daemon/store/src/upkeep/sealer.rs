@@ -15,6 +15,7 @@ use std::time::Instant;
 use omir_core::instant::Timestamp;
 use omir_core::reference::Ref;
 
+use super::rewrite::{Retention, Rewritten};
 use crate::digest::Digest;
 use crate::disk::{self, Disk, DiskFile, Mode};
 use crate::files::SeqRange;
@@ -29,7 +30,6 @@ use crate::read::{Handle, ReadError};
 use crate::recorded::ref_key::RefKey;
 use crate::recorded::transaction::{Transaction, Unreadable};
 use crate::recorded::version::FileId;
-use crate::rewrite::{Retention, Rewritten};
 use crate::rot::sidecar::Sidecar;
 use crate::segment::locate::BadSegment;
 use crate::segment::{self, Draft, EarlierResource};

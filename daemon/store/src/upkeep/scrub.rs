@@ -4,6 +4,7 @@
 
 use std::io;
 
+use super::sealer::{SealedSegment, Sealer};
 use crate::digest::{self, Digest};
 use crate::disk::{self, Mode};
 use crate::files::SeqRange;
@@ -12,7 +13,6 @@ use crate::log::Unsealed;
 use crate::log::wal;
 use crate::recorded::version::FileId;
 use crate::rot::segment_repair::{self, Scrubbed};
-use crate::sealer::{SealedSegment, Sealer};
 use crate::signing::seal_file;
 use crate::{log, segment};
 

@@ -33,14 +33,14 @@ use std::time::{Duration, Instant};
 use omir_core::instant::Timestamp;
 
 pub use self::survey::ForgottenTraces;
+use super::rewrite::{Retention, Rewrite};
+use super::sealer::{SealError, SealedSegment, Sealer};
 use crate::digest::{self, Digest};
 use crate::files::SeqRange;
 use crate::index::Index;
 use crate::log::wal;
 use crate::recorded::version::FileId;
-use crate::rewrite::{Retention, Rewrite};
 use crate::rot::segment_repair;
-use crate::sealer::{SealError, SealedSegment, Sealer};
 use crate::segment::locate::BadSegment;
 use crate::signing::seal_file;
 use crate::signing::signature::{self, Seal};
