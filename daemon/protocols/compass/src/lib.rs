@@ -12,7 +12,7 @@
 //! | `state`, `names`, `store` | what is kept, under which name, read and written with versions |
 //! | `work` | what each method does |
 //! | `stages`, `score`, `similarity`, `compress`, `context`, `patterns`, `repetition` | decisions: plain functions of plain data |
-//! | `ledger`, `uses` | hints in memory: active memories by their worth; uses of memories by tasks |
+//! | `active_memories`, `uses` | hints in memory: the active memories of tasks and agents in order of eviction; uses of memories by tasks |
 //! | `signals` | signals to supervisors of the agents |
 //! | `pattern_thread`, `pattern_queue` | the thread that looks for patterns; the way to it |
 //! | `model` | a server of models: how it is asked, for summaries and vectors; threads for calls that wait for it |
@@ -21,6 +21,7 @@
 
 #![warn(unreachable_pub)]
 
+mod active_memories;
 mod call;
 mod compress;
 mod context;
@@ -28,7 +29,6 @@ mod due;
 mod exchange;
 mod failure;
 mod jsonrpc;
-mod ledger;
 mod methods;
 mod model;
 mod money;

@@ -6,9 +6,9 @@ use omird_engine::Engine;
 use omird_router::ModelClient;
 use parking_lot::RwLock;
 
+use crate::active_memories::{ActiveMemories, EvictionEntry};
 use crate::due::{Cache, Told};
 use crate::failure::Failure;
-use crate::ledger::{Entry, Ledger};
 use crate::model::server::Server;
 use crate::model::{embedding, summary};
 use crate::money::Account;
@@ -22,7 +22,7 @@ use crate::uses::Uses;
 pub(crate) struct Shared {
     pub(crate) engine: Engine,
     settings: RwLock<Arc<Settings>>,
-    pub(crate) ledger: Ledger,
+    pub(crate) active_memories: ActiveMemories,
     pub(crate) uses: Uses,
     pub(crate) announcer: Announcer,
     pub(crate) account: Account,
@@ -44,7 +44,7 @@ impl Shared {
         Self {
             engine: engine.clone(),
             settings: RwLock::new(Arc::new(settings)),
-            ledger: Ledger::default(),
+            active_memories: ActiveMemories::default(),
             uses: Uses::default(),
             announcer: Announcer::default(),
             account: Account::default(),
@@ -95,9 +95,9 @@ impl Shared {
 
     /// Enters a memory that was written where memories like it are counted.
     pub(crate) fn enter(&self, store: &Store, memory: &Memory) -> Result<(), Failure> {
-        let entry = Entry::of(memory);
+        let entry = EvictionEntry::of(memory);
         for handle in store.owners(&memory.agent_id, memory.task_id.as_deref())? {
-            self.ledger.note(&handle, &entry);
+            self.active_memories.note(&handle, &entry);
         }
         Ok(())
     }

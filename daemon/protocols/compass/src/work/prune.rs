@@ -5,9 +5,9 @@ use omir_core::reference::Ref;
 use omir_core::value::Map;
 use omird_engine::{Change, Effect};
 
+use crate::active_memories::EvictionEntry;
 use crate::call::Call;
 use crate::failure::Failure;
-use crate::ledger::Entry;
 use crate::names::Sort;
 use crate::state::Memory;
 use crate::store::{Batch, Kept, Search, retried};
@@ -165,17 +165,18 @@ pub(crate) fn above_capacity(
     new: &Memory,
 ) -> Result<usize, Failure> {
     let Some((handle, capacity)) = bound_of(call, new)? else { return Ok(0) };
-    let ledger = &call.shared.ledger;
-    let known = ledger.excess(&handle, capacity, MOST_AT_ONCE);
+    let active_memories = &call.shared.active_memories;
+    let known = active_memories.excess(&handle, capacity, MOST_AT_ONCE);
     let excess = match known {
         Some(excess) => excess,
         None => {
-            ledger.begin(&handle, new.memory_type);
+            active_memories.begin(&handle, new.memory_type);
             let mut read = Vec::new();
             let search = Search::of(handle.clone());
-            call.store.each_sketch(&search, |sketch| read.push(Entry::of(&sketch.memory)))?;
-            ledger.complete(&handle, read);
-            ledger.excess(&handle, capacity, MOST_AT_ONCE).unwrap_or_default()
+            call.store
+                .each_sketch(&search, |sketch| read.push(EvictionEntry::of(&sketch.memory)))?;
+            active_memories.complete(&handle, read);
+            active_memories.excess(&handle, capacity, MOST_AT_ONCE).unwrap_or_default()
         }
     };
     // The rest goes with the next one: a store must not be refused for what it puts aside.
@@ -192,7 +193,7 @@ pub(crate) fn above_capacity(
             }
             // Another client has changed it since.
             Some(kept) => call.shared.enter(&call.store, &kept.state)?,
-            None => ledger.remove(&handle, &id),
+            None => active_memories.remove(&handle, &id),
         }
     }
     Ok(pruned)
@@ -266,7 +267,7 @@ fn forget(call: &mut Call<'_>, chosen: &[Candidate]) -> Result<usize, Failure> {
     let receipt = call.store.engine().execute(Change::Forget(names))?;
     for one in chosen {
         for handle in call.store.owners(&one.agent, one.task.as_deref())? {
-            call.shared.ledger.remove(&handle, &one.id);
+            call.shared.active_memories.remove(&handle, &one.id);
         }
     }
     Ok(match receipt.effect {

@@ -17,9 +17,9 @@ const MOST_KEPT: usize = 100_000;
 /// The worth of a memory: relevance, then time, then id. What is worth least comes first.
 type Worth = (u64, i64, String);
 
-/// A memory, as far as capacities go.
+/// A memory, as far as eviction goes.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Entry {
+pub(crate) struct EvictionEntry {
     id: String,
     /// None of a critical memory, which is never put aside.
     worth: Option<Worth>,
@@ -27,7 +27,7 @@ pub(crate) struct Entry {
     is_active: bool,
 }
 
-impl Entry {
+impl EvictionEntry {
     pub(crate) fn of(memory: &Memory) -> Self {
         let at = Timestamp::parse(&memory.timestamp).map_or(0, |at| at.as_micros());
         // Of numbers that are not negative the bits are in the order of the numbers.
@@ -42,9 +42,9 @@ impl Entry {
     }
 }
 
-/// The memories of one kind under one handle.
+/// The active memories of one kind under one handle, in order of eviction.
 #[derive(Debug)]
-struct Account {
+struct EvictionOrder {
     kind: MemoryType,
     /// All of the store are in it.
     is_whole: bool,
@@ -54,7 +54,7 @@ struct Account {
     gone: HashSet<String>,
 }
 
-impl Account {
+impl EvictionOrder {
     fn take_out(&mut self, id: &str) {
         if let Some(Some(worth)) = self.by_id.remove(id) {
             self.worst.remove(&worth);
@@ -64,7 +64,7 @@ impl Account {
         }
     }
 
-    fn put(&mut self, entry: &Entry) {
+    fn put(&mut self, entry: &EvictionEntry) {
         self.take_out(&entry.id);
         if entry.is_active && entry.kind == self.kind {
             self.gone.remove(&entry.id);
@@ -74,34 +74,34 @@ impl Account {
     }
 }
 
-/// The accounts, by handle.
+/// The active memories of tasks and agents, by handle.
 #[derive(Debug, Default)]
-pub(crate) struct Ledger(Mutex<HashMap<Ref, Account>>);
+pub(crate) struct ActiveMemories(Mutex<HashMap<Ref, EvictionOrder>>);
 
-impl Ledger {
-    fn with<T>(&self, f: impl FnOnce(&mut HashMap<Ref, Account>) -> T) -> T {
+impl ActiveMemories {
+    fn with<T>(&self, f: impl FnOnce(&mut HashMap<Ref, EvictionOrder>) -> T) -> T {
         f(&mut self.0.lock())
     }
 
     /// Returns those to put aside so that one more fits into the capacity, at most so many. `None` if the memories under this
     /// handle must be read first.
     pub(crate) fn excess(&self, handle: &Ref, capacity: usize, most: usize) -> Option<Vec<String>> {
-        self.with(|accounts| {
-            let account = accounts.get(handle).filter(|account| account.is_whole)?;
-            let over = (account.by_id.len() + 1).saturating_sub(capacity);
-            let worst = account.worst.iter().take(over.min(most));
+        self.with(|orders| {
+            let order = orders.get(handle).filter(|order| order.is_whole)?;
+            let over = (order.by_id.len() + 1).saturating_sub(capacity);
+            let worst = order.worst.iter().take(over.min(most));
             Some(worst.map(|(_, _, id)| id.clone()).collect())
         })
     }
 
-    /// Begins an account. What changes from now on is noted in it, so that no change is missed while the rest is read.
+    /// Begins an order. What changes from now on is noted in it, so that no change is missed while the rest is read.
     pub(crate) fn begin(&self, handle: &Ref, kind: MemoryType) {
-        self.with(|accounts| {
-            let kept: usize = accounts.values().map(|account| account.by_id.len()).sum();
+        self.with(|orders| {
+            let kept: usize = orders.values().map(|order| order.by_id.len()).sum();
             if kept > MOST_KEPT {
-                accounts.clear();
+                orders.clear();
             }
-            accounts.entry(handle.clone()).or_insert_with(|| Account {
+            orders.entry(handle.clone()).or_insert_with(|| EvictionOrder {
                 kind,
                 is_whole: false,
                 by_id: HashMap::new(),
@@ -111,36 +111,36 @@ impl Ledger {
         });
     }
 
-    /// Adds what was read. The account is whole then.
-    pub(crate) fn complete(&self, handle: &Ref, read: impl IntoIterator<Item = Entry>) {
-        self.with(|accounts| {
-            let Some(account) = accounts.get_mut(handle) else { return };
+    /// Adds what was read. The order is whole then.
+    pub(crate) fn complete(&self, handle: &Ref, read: impl IntoIterator<Item = EvictionEntry>) {
+        self.with(|orders| {
+            let Some(order) = orders.get_mut(handle) else { return };
             for entry in read {
                 let is_newer =
-                    account.gone.contains(&entry.id) || account.by_id.contains_key(&entry.id);
+                    order.gone.contains(&entry.id) || order.by_id.contains_key(&entry.id);
                 if !is_newer {
-                    account.put(&entry);
+                    order.put(&entry);
                 }
             }
-            account.is_whole = true;
-            account.gone.clear();
+            order.is_whole = true;
+            order.gone.clear();
         });
     }
 
     /// Notes a memory that was written, under one of its handles.
-    pub(crate) fn note(&self, handle: &Ref, entry: &Entry) {
-        self.with(|accounts| {
-            if let Some(account) = accounts.get_mut(handle) {
-                account.put(entry);
+    pub(crate) fn note(&self, handle: &Ref, entry: &EvictionEntry) {
+        self.with(|orders| {
+            if let Some(order) = orders.get_mut(handle) {
+                order.put(entry);
             }
         });
     }
 
     /// Notes that a memory is not there any more.
     pub(crate) fn remove(&self, handle: &Ref, id: &str) {
-        self.with(|accounts| {
-            if let Some(account) = accounts.get_mut(handle) {
-                account.take_out(id);
+        self.with(|orders| {
+            if let Some(order) = orders.get_mut(handle) {
+                order.take_out(id);
             }
         });
     }
@@ -150,8 +150,8 @@ impl Ledger {
 mod tests {
     use super::*;
 
-    fn entry(id: &str, relevance: f64, at: i64, is_critical: bool) -> Entry {
-        Entry {
+    fn entry(id: &str, relevance: f64, at: i64, is_critical: bool) -> EvictionEntry {
+        EvictionEntry {
             id: id.to_owned(),
             worth: (!is_critical).then(|| (relevance.to_bits(), at, id.to_owned())),
             kind: MemoryType::Episodic,
@@ -162,28 +162,32 @@ mod tests {
     #[test]
     fn the_least_worth_goes_first_and_critical_ones_stay() {
         let handle: Ref = "Entity/ct.t".parse().unwrap();
-        let ledger = Ledger::default();
-        assert_eq!(ledger.excess(&handle, 2, 9), None, "nobody has read them");
-        ledger.begin(&handle, MemoryType::Episodic);
-        assert_eq!(ledger.excess(&handle, 2, 9), None);
+        let active_memories = ActiveMemories::default();
+        assert_eq!(active_memories.excess(&handle, 2, 9), None, "nobody has read them");
+        active_memories.begin(&handle, MemoryType::Episodic);
+        assert_eq!(active_memories.excess(&handle, 2, 9), None);
         // While the others are read, one is written, one changes and one goes.
-        ledger.note(&handle, &entry("new", 0.9, 4, false));
-        ledger.note(&handle, &entry("raised", 0.8, 1, false));
-        ledger.remove(&handle, "gone");
+        active_memories.note(&handle, &entry("new", 0.9, 4, false));
+        active_memories.note(&handle, &entry("raised", 0.8, 1, false));
+        active_memories.remove(&handle, "gone");
         let read = [
             entry("gone", 0.0, 0, false),
             entry("raised", 0.1, 1, false),
             entry("old", 0.5, 1, false),
             entry("critical", 0.0, 0, true),
         ];
-        ledger.complete(&handle, read);
-        let excess = |capacity| ledger.excess(&handle, capacity, 9).unwrap();
+        active_memories.complete(&handle, read);
+        let excess = |capacity| active_memories.excess(&handle, capacity, 9).unwrap();
         assert_eq!(excess(5), Vec::<String>::new());
         assert_eq!(excess(3), ["old", "raised"]);
         assert_eq!(excess(0), ["old", "raised", "new"], "there are no more to put aside");
-        assert_eq!(ledger.excess(&handle, 0, 1).unwrap(), ["old"]);
-        ledger.note(&handle, &Entry { is_active: false, ..entry("old", 0.5, 1, false) });
-        ledger.note(&handle, &Entry { kind: MemoryType::Semantic, ..entry("new", 0.9, 4, false) });
+        assert_eq!(active_memories.excess(&handle, 0, 1).unwrap(), ["old"]);
+        active_memories
+            .note(&handle, &EvictionEntry { is_active: false, ..entry("old", 0.5, 1, false) });
+        active_memories.note(
+            &handle,
+            &EvictionEntry { kind: MemoryType::Semantic, ..entry("new", 0.9, 4, false) },
+        );
         assert_eq!(excess(2), ["raised"], "of the two that are left and one more");
     }
 }
