@@ -29,9 +29,9 @@ pub struct Refused {
 
 /// The names, each with what this node has under it.
 #[derive(Debug, Default)]
-pub(crate) struct Ledger(BTreeMap<(EntityKind, String), Refused>);
+pub(crate) struct Refusals(BTreeMap<(EntityKind, String), Refused>);
 
-impl Ledger {
+impl Refusals {
     /// Notes an event, and says how often this sort of it came under that name. `None` for what has no
     /// name.
     pub(crate) fn note(&mut self, event: &Event, now: Stamp) -> Option<u64> {
@@ -81,13 +81,13 @@ mod tests {
 
     #[test]
     fn each_name_has_its_own_numbers_and_the_reason_of_the_last() {
-        let mut ledger = Ledger::default();
-        assert_eq!(ledger.note(&malformed("/a", "short"), at(1)), Some(1));
-        assert_eq!(ledger.note(&malformed("/a", "long"), at(2)), Some(2));
-        assert_eq!(ledger.note(&malformed("/b", "odd"), at(3)), Some(1));
+        let mut refusals = Refusals::default();
+        assert_eq!(refusals.note(&malformed("/a", "short"), at(1)), Some(1));
+        assert_eq!(refusals.note(&malformed("/a", "long"), at(2)), Some(2));
+        assert_eq!(refusals.note(&malformed("/b", "odd"), at(3)), Some(1));
         let full = Event::Dropped { kind: EntityKind::Subscription, name: "/a".into() };
-        assert_eq!(ledger.note(&full, at(4)), Some(1));
-        let all = ledger.all();
+        assert_eq!(refusals.note(&full, at(4)), Some(1));
+        let all = refusals.all();
         let of = |name: &str| &all[&(EntityKind::Subscription, name.to_owned())];
         let last = Some((at(2), "long".to_owned()));
         assert_eq!(*of("/a"), Refused { malformed: 2, other_types: 0, dropped: 1, last });
@@ -96,12 +96,12 @@ mod tests {
 
     #[test]
     fn names_and_reasons_have_an_end() {
-        let mut ledger = Ledger::default();
+        let mut refusals = Refusals::default();
         for n in 0..2 * MOST {
-            ledger.note(&malformed(&format!("/a{n}"), "short"), at(1));
+            refusals.note(&malformed(&format!("/a{n}"), "short"), at(1));
         }
-        ledger.note(&malformed("/a1", &"ü".repeat(10_000)), at(2));
-        let all = ledger.all();
+        refusals.note(&malformed("/a1", &"ü".repeat(10_000)), at(2));
+        let all = refusals.all();
         assert_eq!(all.len(), MOST + 1);
         let of = |name: &str| &all[&(EntityKind::Subscription, name.to_owned())];
         assert_eq!(of("*").malformed, MOST as u64);
