@@ -10,7 +10,7 @@ use crate::failure::Failure;
 use crate::model::Use;
 use crate::names::Sort;
 use crate::params::Params;
-use crate::pattern_queue::PatternQueue;
+use crate::queues::patterns::PatternQueue;
 use crate::score;
 use crate::settings::Settings;
 use crate::shared::Shared;

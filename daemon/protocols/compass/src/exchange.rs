@@ -21,12 +21,11 @@ use crate::model::{Use, embedding, summary};
 use crate::money::dollars;
 use crate::names::uuid;
 use crate::params::Params;
-use crate::pattern_queue::PatternQueue;
-use crate::pattern_thread;
+use crate::queues::patterns::PatternQueue;
 use crate::settings::Settings;
 use crate::shared::Shared;
 use crate::store::Store;
-use crate::vectors;
+use crate::threads;
 use crate::who::{Conversation, Who};
 
 /// The protocol over one engine. Cloning gives another handle.
@@ -44,15 +43,14 @@ impl Compass {
     /// Starts the protocol over `engine`. A thread looks for patterns among errors after some were recorded.
     pub fn new(engine: &Engine, settings: Settings, model: Option<Arc<dyn ModelClient>>) -> Self {
         let shared = Arc::new(Shared::new(engine, settings, model));
-        let patterns = Arc::new(pattern_thread::start(&shared));
+        let patterns = Arc::new(threads::patterns::start(&shared));
         if shared.embedder().is_some() {
-            vectors::start(&shared);
+            threads::vectors::start(&shared);
         }
-        let threads = |name: &str, threads| Arc::new(WaitingPool::start(name, threads));
-        let summaries =
-            shared.summarizer().map(|_| threads("omird-cp-model", summary::MOST_AT_ONCE));
+        let pool = |name: &str, threads| Arc::new(WaitingPool::start(name, threads));
+        let summaries = shared.summarizer().map(|_| pool("omird-cp-model", summary::MOST_AT_ONCE));
         let questions =
-            shared.understander().map(|_| threads("omird-cp-ask", embedding::MOST_QUESTIONS));
+            shared.understander().map(|_| pool("omird-cp-ask", embedding::MOST_QUESTIONS));
         Self { shared, patterns, summaries, questions }
     }
 

@@ -14,10 +14,9 @@
 //! | `stages`, `score`, `similarity`, `compress`, `context`, `patterns`, `repetition` | decisions: plain functions of plain data |
 //! | `active_memories`, `uses` | hints in memory: the active memories of tasks and agents in order of eviction; uses of memories by tasks |
 //! | `signals` | signals to supervisors of the agents |
-//! | `pattern_thread`, `pattern_queue` | the thread that looks for patterns; the way to it |
+//! | `threads`, `queues` | the threads that look for patterns and have vectors made; the ways to them |
 //! | `model` | a server of models: how it is asked, for summaries and vectors; threads for calls that wait for it |
 //! | `paying`, `money` | a request that is paid for; the budget of a month |
-//! | `vectors`, `due` | the thread that has vectors made; the way to it |
 
 #![warn(unreachable_pub)]
 
@@ -25,7 +24,6 @@ mod active_memories;
 mod call;
 mod compress;
 mod context;
-mod due;
 mod exchange;
 mod failure;
 mod jsonrpc;
@@ -34,10 +32,9 @@ mod model;
 mod money;
 mod names;
 mod params;
-mod pattern_queue;
-mod pattern_thread;
 mod patterns;
 mod paying;
+mod queues;
 mod repetition;
 mod score;
 mod settings;
@@ -49,8 +46,8 @@ mod state;
 mod store;
 #[cfg(test)]
 mod tests;
+mod threads;
 mod uses;
-mod vectors;
 mod who;
 mod words;
 mod work;

@@ -5,11 +5,13 @@
 //! | `server` | the server: asked, asked again, left alone for a time |
 //! | `summary` | summaries: the request, and a judgement of what comes back |
 //! | `embedding` | vectors: the request, what comes back, and the note beside a vector that is stated |
+//! | `vector_cache` | vectors that were made lately |
 //! | `waiting_pool` | threads for calls that wait for it |
 
 pub(crate) mod embedding;
 pub(crate) mod server;
 pub(crate) mod summary;
+pub(crate) mod vector_cache;
 pub(crate) mod waiting_pool;
 
 use std::cell::{Cell, RefCell};

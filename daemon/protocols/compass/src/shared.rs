@@ -7,11 +7,12 @@ use omird_router::ModelClient;
 use parking_lot::RwLock;
 
 use crate::active_memories::{ActiveMemories, EvictionEntry};
-use crate::due::{Cache, Told};
 use crate::failure::Failure;
 use crate::model::server::Server;
+use crate::model::vector_cache::VectorCache;
 use crate::model::{embedding, summary};
 use crate::money::Account;
+use crate::queues::vectors::VectorQueue;
 use crate::settings::Settings;
 use crate::signals::Announcer;
 use crate::state::Memory;
@@ -27,9 +28,9 @@ pub(crate) struct Shared {
     pub(crate) announcer: Announcer,
     pub(crate) account: Account,
     /// Vectors that the server of models made lately.
-    pub(crate) cache: Cache,
+    pub(crate) vector_cache: VectorCache,
     /// The way to the thread that has vectors made.
-    pub(crate) told: Told,
+    pub(crate) vector_queue: VectorQueue,
     summarizer: Option<Server>,
     embedder: Option<Server>,
     understander: Option<Server>,
@@ -48,8 +49,8 @@ impl Shared {
             uses: Uses::default(),
             announcer: Announcer::default(),
             account: Account::default(),
-            cache: Cache::default(),
-            told: Told::new(),
+            vector_cache: VectorCache::default(),
+            vector_queue: VectorQueue::new(),
             // Three of them: where the one kind of request fails, the others may be answered. A batch of long texts may take more
             // time than the server is given; a question is short, and a client waits for it.
             summarizer: client.clone().map(|client| Server::new(client, summary::MOST_AT_ONCE)),
@@ -86,7 +87,7 @@ impl Shared {
         for memory in &memories {
             self.enter(store, memory)?;
             if embeds && !memory.archived {
-                self.told.tell(memory);
+                self.vector_queue.tell(memory);
             }
         }
         tasks.iter().for_each(|task| self.uses.written(store.tenant(), task));
@@ -105,6 +106,6 @@ impl Shared {
     /// Takes other settings from now on.
     pub(crate) fn reconfigure(&self, settings: Settings) {
         *self.settings.write() = Arc::new(settings);
-        self.told.look();
+        self.vector_queue.look();
     }
 }

@@ -37,7 +37,7 @@ pub(crate) fn understood(
         return None;
     }
     let hash = hash_of(query);
-    let vector = match call.shared.cache.get(&maker, &hash) {
+    let vector = match call.shared.vector_cache.get(&maker, &hash) {
         Some(vector) => Some(vector),
         None => asked(call, &maker, query, &hash, task),
     };
@@ -70,7 +70,7 @@ fn asked(
     let why = match answer {
         Ok(vectors) => {
             let vector = vectors.into_iter().next()?;
-            shared.cache.put(maker, hash, vector.clone());
+            shared.vector_cache.put(maker, hash, vector.clone());
             return Some(vector);
         }
         Err(NoAnswer::Capped) => "the month's budget has no room for it".to_owned(),

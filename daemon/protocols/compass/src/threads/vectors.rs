@@ -16,12 +16,12 @@ use omird_embedding::{MAX_DIMS, Vector};
 
 use self::backlog::{Backlog, LONGEST_REST};
 use self::write::state_all;
-use crate::due::Due;
 use crate::failure::Failure;
 use crate::model::embedding::{Maker, Texts, hash_of};
 use crate::model::server::Patience;
 use crate::names::Sort;
 use crate::paying::{self, For, NoAnswer};
+use crate::queues::vectors::Due;
 use crate::settings::Settings;
 use crate::shared::Shared;
 use crate::state::Memory;
@@ -36,7 +36,7 @@ const VECTOR_BYTES: usize = MAX_DIMS.div_ceil(3) * 4 + 1024;
 
 /// Starts the thread. It ends once the parts that all calls share are dropped.
 pub(crate) fn start(shared: &Arc<Shared>) {
-    let Some(told) = shared.told.take_end() else { return };
+    let Some(told) = shared.vector_queue.take_end() else { return };
     let shared = Arc::downgrade(shared);
     let thread = std::thread::Builder::new().name("omird-cp-vector".into());
     if let Err(error) = thread.spawn(move || run(&shared, &told)) {
@@ -130,7 +130,7 @@ impl Work {
                 self.maker = Some(maker.clone());
                 self.backlog.begin();
             }
-            if shared.told.take_missed() {
+            if shared.vector_queue.take_missed() {
                 self.looked_for = None;
             }
             let is_idle = self.backlog.is_empty();
@@ -251,7 +251,7 @@ fn made(
     blanks: &[Blank],
 ) -> Result<Vec<Vector>, NoAnswer> {
     let known: Vec<Option<Vector>> =
-        blanks.iter().map(|blank| shared.cache.get(maker, &blank.hash)).collect();
+        blanks.iter().map(|blank| shared.vector_cache.get(maker, &blank.hash)).collect();
     // Of texts that are alike one is sent.
     let mut unknown: Vec<&Blank> = Vec::new();
     for (blank, _) in blanks.iter().zip(&known).filter(|(_, known)| known.is_none()) {
@@ -273,7 +273,7 @@ fn made(
     let mut all = Vec::with_capacity(blanks.len());
     for (blank, known) in blanks.iter().zip(known) {
         let Some(vector) = known.or_else(|| new.get(blank.hash.as_str()).cloned()) else { break };
-        shared.cache.put(maker, &blank.hash, vector.clone());
+        shared.vector_cache.put(maker, &blank.hash, vector.clone());
         all.push(vector);
     }
     Ok(all)

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::failure::Failure;
 use crate::names::Sort;
-use crate::pattern_queue::{PatternQueue, Recorded};
+use crate::queues::patterns::{PatternQueue, Recorded};
 use crate::shared::Shared;
 use crate::state::Task;
 use crate::store::{Store, retried};

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use omird_engine::Code;
 
-use crate::due::Due;
 use crate::failure::Failure;
 use crate::model::embedding::MOST_TEXTS;
 use crate::model::server::{REST, Why};
 use crate::paying::NoAnswer;
+use crate::queues::vectors::Due;
 
 /// Memories that wait, at most.
 const MOST_WAITING: usize = 16_384;
