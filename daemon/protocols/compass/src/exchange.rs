@@ -18,7 +18,7 @@ use crate::jsonrpc::{self, INVALID_REQUEST, RpcCall, RpcError};
 use crate::methods::{self, COMPASS, Entry, UNKNOWN, Waits};
 use crate::model::waiting_pool::{Job, WaitingPool};
 use crate::model::{Use, embedding, summary};
-use crate::money::dollars;
+use crate::money::account::dollars;
 use crate::names::uuid;
 use crate::params::Params;
 use crate::queues::patterns::PatternQueue;

@@ -16,7 +16,7 @@
 //! | `signals` | signals to supervisors of the agents |
 //! | `threads`, `queues` | the threads that look for patterns and have vectors made; the ways to them |
 //! | `model` | a server of models: how it is asked, for summaries and vectors; threads for calls that wait for it |
-//! | `paying`, `money` | a request that is paid for; the budget of a month |
+//! | `money` | the budget of a month; a request that is paid for |
 
 #![warn(unreachable_pub)]
 
@@ -33,7 +33,6 @@ mod money;
 mod names;
 mod params;
 mod patterns;
-mod paying;
 mod queues;
 mod repetition;
 mod score;

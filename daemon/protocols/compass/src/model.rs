@@ -1,4 +1,4 @@
-//! Models behind a server: how it is asked, what for, and what of it one call uses. Money is `paying` and `money`.
+//! Models behind a server: how it is asked, what for, and what of it one call uses. `money` pays for it.
 //!
 //! | file | holds |
 //! |---|---|

@@ -11,7 +11,8 @@ use crate::failure::Failure;
 use crate::model::server::Server;
 use crate::model::vector_cache::VectorCache;
 use crate::model::{embedding, summary};
-use crate::money::Account;
+use crate::money::account::Account;
+use crate::money::paying::Purse;
 use crate::queues::vectors::VectorQueue;
 use crate::settings::Settings;
 use crate::signals::Announcer;
@@ -72,6 +73,11 @@ impl Shared {
     /// Returns the server that is asked for vectors of memories, if there is one.
     pub(crate) fn embedder(&self) -> Option<&Server> {
         self.embedder.as_ref()
+    }
+
+    /// Returns the parts that a request to a model is paid by.
+    pub(crate) fn purse(&self) -> Purse<'_> {
+        Purse { engine: &self.engine, account: &self.account, announcer: &self.announcer }
     }
 
     /// Returns the settings of now. A call keeps those that it began with.

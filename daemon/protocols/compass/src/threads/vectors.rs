@@ -19,8 +19,8 @@ use self::write::state_all;
 use crate::failure::Failure;
 use crate::model::embedding::{Maker, Texts, hash_of};
 use crate::model::server::Patience;
+use crate::money::paying::{self, For, NoAnswer};
 use crate::names::Sort;
-use crate::paying::{self, For, NoAnswer};
 use crate::queues::vectors::Due;
 use crate::settings::Settings;
 use crate::shared::Shared;
@@ -266,7 +266,7 @@ fn made(
     {
         let whom = blanks.iter().find_map(|blank| blank.whom.as_ref());
         let patience = Patience::long(settings);
-        new = paying::ask(shared, settings, server, &texts, &patience, whom).answer?;
+        new = paying::ask(shared.purse(), settings, server, &texts, &patience, whom).answer?;
     }
     let new: HashMap<&str, Vector> =
         unknown.iter().map(|blank| blank.hash.as_str()).zip(new).collect();

@@ -6,8 +6,8 @@ use crate::failure::Failure;
 use crate::model::Wish;
 use crate::model::server::Patience;
 use crate::model::summary::{Question, judged};
-use crate::money::dollars;
-use crate::paying::{self, For, NoAnswer, Paid};
+use crate::money::account::dollars;
+use crate::money::paying::{self, For, NoAnswer, Paid};
 use crate::state::Task;
 
 /// Reads if the caller insists on a model. The call may ask one from here on.
@@ -78,7 +78,7 @@ fn asked(
     let question = question.ok_or_else(|| silent("the texts are too long for one request"))?;
     let (patience, whom) = (Patience::long(settings), For::of(task));
     let Paid { answer, cost } =
-        paying::ask(shared, settings, model, &question, &patience, Some(&whom));
+        paying::ask(shared.purse(), settings, model, &question, &patience, Some(&whom));
     call.model.cost.set(call.model.cost.get().saturating_add(cost));
     let text = answer.map_err(|why| match why {
         NoAnswer::Capped => Refused::Capped,

@@ -6,7 +6,7 @@ use crate::call::Call;
 use crate::model::Similarity;
 use crate::model::embedding::{Maker, Texts, hash_of};
 use crate::model::server::Patience;
-use crate::paying::{self, For, NoAnswer, Paid};
+use crate::money::paying::{self, For, NoAnswer, Paid};
 use crate::state::Task;
 use crate::store::Understood;
 
@@ -65,7 +65,7 @@ fn asked(
     let whom = task.map(For::of);
     let began = Instant::now();
     let Paid { answer, cost } =
-        paying::ask(shared, settings, server, &texts, &patience, whom.as_ref());
+        paying::ask(shared.purse(), settings, server, &texts, &patience, whom.as_ref());
     call.model.cost.set(call.model.cost.get().saturating_add(cost));
     let why = match answer {
         Ok(vectors) => {

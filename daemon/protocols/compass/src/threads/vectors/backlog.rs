@@ -8,7 +8,7 @@ use omird_engine::Code;
 use crate::failure::Failure;
 use crate::model::embedding::MOST_TEXTS;
 use crate::model::server::{REST, Why};
-use crate::paying::NoAnswer;
+use crate::money::paying::NoAnswer;
 use crate::queues::vectors::Due;
 
 /// Memories that wait, at most.

@@ -1,15 +1,23 @@
 //! A request to a model that is paid for: its price is set aside before, and settled after.
 
+use omird_engine::Engine;
 use omird_router::DEFAULT_TENANT;
 
+use super::account::{Account, NotReserved};
 use crate::model::server::{Patience, Request, Server, Silent, Why};
-use crate::money::NotReserved;
 use crate::names::{Sort, name};
 use crate::settings::Settings;
-use crate::shared::Shared;
-use crate::signals::{Signal, SignalType};
+use crate::signals::{Announcer, Signal, SignalType};
 use crate::state::Task;
 use crate::store::Store;
+
+/// The parts that a payment needs of those that all calls share.
+#[derive(Clone, Copy)]
+pub(crate) struct Purse<'s> {
+    pub(crate) engine: &'s Engine,
+    pub(crate) account: &'s Account,
+    pub(crate) announcer: &'s Announcer,
+}
 
 /// The task that a request is made for, which is told where money runs out.
 #[derive(Debug, Clone)]
@@ -44,7 +52,7 @@ pub(crate) struct Paid<T> {
 
 /// Asks, if there is money for all tries. What was or may have been worked on is paid for.
 pub(crate) fn ask<R: Request>(
-    shared: &Shared,
+    purse: Purse<'_>,
     settings: &Settings,
     server: &Server,
     request: &R,
@@ -53,7 +61,7 @@ pub(crate) fn ask<R: Request>(
 ) -> Paid<R::Said> {
     let dearest = request.dearest(settings);
     let worst = dearest.saturating_mul(patience.tries());
-    let reserved = match shared.account.reserve(&shared.engine, settings, worst) {
+    let reserved = match purse.account.reserve(purse.engine, settings, worst) {
         Ok(reserved) => reserved,
         Err(NotReserved::Capped) => return Paid { answer: Err(NoAnswer::Capped), cost: 0 },
         Err(NotReserved::Failed(failure)) => {
@@ -68,28 +76,28 @@ pub(crate) fn ask<R: Request>(
         Err(silent) => (0, silent.lost),
     };
     let cost = paid.saturating_add(dearest.saturating_mul(lost));
-    let settled = shared.account.settle(&shared.engine, settings, reserved, cost);
+    let settled = purse.account.settle(purse.engine, settings, reserved, cost);
     if let Some((share, month)) = settled.alert {
         tracing::warn!(share, month, "the money for models runs out");
         if let Some(whom) = whom {
-            alert(shared, settings, whom, share, &month);
+            alert(purse, settings, whom, share, &month);
         }
     }
     Paid { answer: answer.map(|answer| answer.said).map_err(NoAnswer::Silent), cost }
 }
 
 /// Tells that the money runs out.
-fn alert(shared: &Shared, settings: &Settings, whom: &For, share: f64, month: &str) {
+fn alert(purse: Purse<'_>, settings: &Settings, whom: &For, share: f64, month: &str) {
     let For { tenant, agent, task } = whom;
     let names = (name(Sort::Task, tenant, task), name(Sort::Budget, DEFAULT_TENANT, month));
     let (Ok(task_name), Ok(about)) = names else { return };
-    shared.announcer.tell(&Signal {
+    purse.announcer.tell(&Signal {
         signal_type: SignalType::Budget,
         value: share,
         threshold: settings.alert_threshold_pct,
         task_id: task.clone(),
         agent_id: agent.clone(),
-        at: Store::stamp(Store::new(&shared.engine, tenant).now().0),
+        at: Store::stamp(Store::new(purse.engine, tenant).now().0),
         task: task_name,
         about,
     });
