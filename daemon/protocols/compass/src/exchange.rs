@@ -99,7 +99,7 @@ impl Compass {
         let worked = match (entry, fault) {
             (None, _) => Err(Failure::no_method(&call.method)),
             (_, Some(failure)) => Err(failure),
-            (Some(entry), None) => self.work(entry, &who, &call, &mut admitted, began),
+            (Some(entry), None) => self.carry_out(entry, &who, &call, &mut admitted, began),
         };
         match worked {
             Ok(result) => {
@@ -113,7 +113,7 @@ impl Compass {
         }
     }
 
-    fn work(
+    fn carry_out(
         &self,
         entry: &Entry,
         who: &Who,
@@ -145,7 +145,7 @@ impl Compass {
             agent: None,
             degraded: false,
         };
-        let mut result = (entry.work)(&mut call)?;
+        let mut result = (entry.handler)(&mut call)?;
         let took_ms = began.elapsed().as_micros() as f64 / 1000.0;
         let degraded = call.degraded || call.model.is_missed.get() || call.store.left_out() > 0;
         let cost = dollars(call.model.cost.get());

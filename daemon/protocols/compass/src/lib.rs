@@ -5,13 +5,13 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | `exchange`, `jsonrpc`, `methods` | messages taken apart into calls; the tables of methods |
+//! | `exchange`, `jsonrpc` | messages taken apart into calls |
+//! | `methods` | the tables of methods; a file for each group of them, with what they do |
 //! | `call`, `params`, `who` | one call: its parameters and its caller |
 //! | `failure`, `words` | errors; closed lists of words |
 //! | `settings`, `shared` | `[compass]`; parts that all calls share |
 //! | `state`, `names`, `store` | what is kept, under which name, read and written with versions |
-//! | `work` | what each method does |
-//! | `stages`, `score`, `similarity`, `compress`, `context`, `patterns`, `repetition` | decisions: plain functions of plain data |
+//! | `stages`, `score`, `similarity`, `compress`, `context`, `patterns`, `repetition` | decisions that methods make: plain functions of plain data, without a store or a clock |
 //! | `active_memories`, `uses` | hints in memory: the active memories of tasks and agents in order of eviction; uses of memories by tasks |
 //! | `signals` | signals to supervisors of the agents |
 //! | `threads`, `queues` | the threads that look for patterns and have vectors made; the ways to them |
@@ -49,7 +49,6 @@ mod threads;
 mod uses;
 mod who;
 mod words;
-mod work;
 
 pub use self::exchange::{Compass, DESCRIPTION};
 pub use self::methods::{COMPASS, JSONRPC};

@@ -7,12 +7,12 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use crate::failure::Failure;
+use crate::methods::patterns::{LEAST_OFTEN, Look, Scope};
 use crate::names::Sort;
 use crate::queues::patterns::{PatternQueue, Recorded};
 use crate::shared::Shared;
 use crate::state::Task;
 use crate::store::{Store, retried};
-use crate::work::patterns::{LEAST_OFTEN, Look, Scope};
 
 /// The pause after an error, in which more may come.
 const PAUSE: Duration = Duration::from_millis(300);

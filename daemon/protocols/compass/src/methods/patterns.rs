@@ -7,14 +7,14 @@ use omir_core::value::{Map, Value};
 
 use crate::call::Call;
 use crate::failure::Failure;
+use crate::methods::criticality::make_critical;
+use crate::methods::shown;
 use crate::names::{self, Sort};
 use crate::patterns::{self, Repeated};
 use crate::signals::{Signal, SignalType};
 use crate::state::{ErrorPattern, ErrorRecord, Memory, Task};
 use crate::store::{Batch, Kept, Search, Shape, Store, retried};
 use crate::words::PatternType;
-use crate::work::criticality::make_critical;
-use crate::work::shown;
 
 /// Errors among which patterns are looked for, at most.
 const MOST_EXAMINED: usize = 1000;

@@ -4,12 +4,12 @@ use omir_core::instant::Timestamp;
 
 use crate::call::Call;
 use crate::failure::Failure;
+use crate::methods::tasks::Course;
 use crate::names::Sort;
 use crate::stages::{self, Signal};
 use crate::state::{ErrorRecord, Memory, Task};
 use crate::store::{Batch, Kept, Search};
 use crate::words::StageType;
-use crate::work::tasks::Course;
 
 /// Memories before one that are looked at for their actions: results of tools stand between them.
 const LOOKED_AT: usize = 12;

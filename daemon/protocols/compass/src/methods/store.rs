@@ -13,15 +13,15 @@ use omird_text::{
 use crate::call::Call;
 use crate::compress::LANGUAGE;
 use crate::failure::Failure;
+use crate::methods::criticality::{Stated, criticise};
+use crate::methods::detection::place;
+use crate::methods::prune;
+use crate::methods::tasks::Course;
 use crate::names::Sort;
 use crate::params::Params;
 use crate::state::{Memory, Task};
 use crate::store::{Batch, Store, retried};
 use crate::words::{MemoryType, StageType, Word};
-use crate::work::criticality::{Stated, criticise};
-use crate::work::detection::place;
-use crate::work::prune;
-use crate::work::tasks::Course;
 
 /// Most bytes of a content.
 pub(crate) const LONGEST_CONTENT: usize = 256 << 10;

@@ -5,12 +5,12 @@ use omird_text::Counter;
 
 use crate::call::Call;
 use crate::failure::Failure;
+use crate::methods::criticality::note_constraint;
+use crate::methods::store::{LONGEST_CONTENT, stage_map, summary, valid_until};
 use crate::params::Params;
 use crate::state::Memory;
 use crate::store::{Batch, retried};
 use crate::words::MemoryType;
-use crate::work::criticality::note_constraint;
-use crate::work::store::{LONGEST_CONTENT, stage_map, summary, valid_until};
 
 /// Changes a memory, if it has the version that the caller has seen.
 pub(crate) fn update(call: &mut Call<'_>) -> Result<Map, Failure> {

@@ -6,13 +6,13 @@ use omir_core::value::{Map, Value};
 
 use crate::call::Call;
 use crate::failure::Failure;
+use crate::methods::modelled::take_wish;
+use crate::methods::shown;
 use crate::names::Sort;
 use crate::state::{AgentSettings, Compression, Metric, Stage, Task};
 use crate::store::{Batch, Shape, retried};
-use crate::work::modelled::take_wish;
-use crate::work::shown;
 
-use crate::work::tasks::{Course, compressed, memories_of_stage, shape_of_stage, take_summary};
+use crate::methods::tasks::{Course, compressed, memories_of_stage, shape_of_stage, take_summary};
 
 /// Summarises a stage, which stays open if it was.
 pub(crate) fn compress_stage(call: &mut Call<'_>) -> Result<Map, Failure> {

@@ -7,16 +7,16 @@ use omir_core::value::{Map, Value};
 
 use crate::call::{Call, MOST_RECENT_ERRORS};
 use crate::failure::Failure;
+use crate::methods::context::{Made, Wish, made, or_nothing};
+use crate::methods::criticality::prevent;
+use crate::methods::patterns::{Scope, patterns_under, shown_patterns};
+use crate::methods::shown;
+use crate::methods::tasks::errors_of_stage;
 use crate::names::Sort;
 use crate::signals::{Signal, SignalType};
 use crate::state::{ErrorRecord, Memory, Task};
 use crate::store::{Batch, Kept, Search, Shape, Store, retried};
 use crate::words::{ErrorType, StageType};
-use crate::work::context::{Made, Wish, made, or_nothing};
-use crate::work::criticality::prevent;
-use crate::work::patterns::{Scope, patterns_under, shown_patterns};
-use crate::work::shown;
-use crate::work::tasks::errors_of_stage;
 
 /// Errors that a task tells of by itself.
 const MOST_LOGGED: usize = 10;

@@ -11,14 +11,14 @@ use omird_text::{Claim, sentences};
 use crate::call::Call;
 use crate::compress::LANGUAGE;
 use crate::failure::Failure;
+use crate::methods::shown;
+use crate::methods::understood::understood;
 use crate::names::Sort;
 use crate::score::{self, Parts, RecentErrors, Weights};
 use crate::similarity::{Candidate, Vectors, similarities};
 use crate::state::{ErrorRecord, Memory, Task};
 use crate::store::{Kept, Search, Sketch, Understood};
 use crate::words::{MemoryType, StageType};
-use crate::work::shown;
-use crate::work::understood::understood;
 
 /// Candidates of each origin. Among them the order is exact.
 const MOST_CANDIDATES: usize = 100;

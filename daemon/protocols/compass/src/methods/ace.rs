@@ -12,18 +12,18 @@ use omird_text::Counter;
 use crate::call::{CRITICAL_IMPORTANCE, Call, MOST_RECENT_ERRORS};
 use crate::context::{Draft, Section, Worth};
 use crate::failure::Failure;
+use crate::methods::context::{
+    BUDGETS, Made, Wish, coherence_of, coverage, critical_facts, line_of_error, or_nothing,
+};
+use crate::methods::criticality;
+use crate::methods::errors::log_of;
+use crate::methods::patterns::{patterns_under, shown_patterns};
+use crate::methods::shown;
+use crate::methods::tasks::current_stage;
 use crate::names::Sort;
 use crate::state::{ErrorPattern, ErrorRecord, Intervention, Memory, Stage, Task};
 use crate::store::{Batch, Kept, Search, Shape, Store, retried};
 use crate::words::{Format, Word};
-use crate::work::context::{
-    BUDGETS, Made, Wish, coherence_of, coverage, critical_facts, line_of_error, or_nothing,
-};
-use crate::work::criticality;
-use crate::work::errors::log_of;
-use crate::work::patterns::{patterns_under, shown_patterns};
-use crate::work::shown;
-use crate::work::tasks::current_stage;
 
 /// The share of the way that an intervention moves a relevance.
 const LEARNING: f64 = 0.2;

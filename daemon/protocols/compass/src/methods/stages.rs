@@ -7,18 +7,20 @@ use omird_text::{Counter, TokenCounter};
 use crate::call::Call;
 use crate::context::{Context, Draft, Section, Worth};
 use crate::failure::Failure;
+use crate::methods::context::{Made, Wish, critical_facts, facts_of_stage, or_nothing};
+use crate::methods::detection::{errors_lately, last_actions};
+use crate::methods::modelled::take_wish;
+use crate::methods::retrieve::{self, Wanted};
+use crate::methods::shown;
+use crate::methods::store::LONGEST_CONTENT;
+use crate::methods::tasks::{
+    Completion, Course, current_stage, errors_of_stage, memories_of_stage,
+};
 use crate::names::Sort;
 use crate::stages::{self, Signal, Wording};
 use crate::state::{Memory, Stage, Task};
 use crate::store::{Batch, Kept, Search, retried};
 use crate::words::{StageType, TaskStatus, Word};
-use crate::work::context::{Made, Wish, critical_facts, facts_of_stage, or_nothing};
-use crate::work::detection::{errors_lately, last_actions};
-use crate::work::modelled::take_wish;
-use crate::work::retrieve::{self, Wanted};
-use crate::work::shown;
-use crate::work::store::LONGEST_CONTENT;
-use crate::work::tasks::{Completion, Course, current_stage, errors_of_stage, memories_of_stage};
 
 /// The newest records of a stage among which such memories are looked for.
 const MOST_LOOKED_AT: usize = 50;

@@ -11,13 +11,13 @@ use crate::call::Call;
 use crate::compress::{LANGUAGE, Said, Source, facts_of};
 use crate::context::{Context, Draft, Section, Worth};
 use crate::failure::Failure;
+use crate::methods::retrieve::{Ranked, Selection, Wanted, select, touch_all};
+use crate::methods::tasks::current_stage;
 use crate::names::Sort;
 use crate::repetition::{Heard, failures, is_printed, shown};
 use crate::state::{ErrorRecord, Stage, Task};
 use crate::store::{Search, Sketch};
 use crate::words::{Format, Level, Word};
-use crate::work::retrieve::{Ranked, Selection, Wanted, select, touch_all};
-use crate::work::tasks::current_stage;
 
 /// Least and most tokens of a budget.
 pub(crate) const BUDGETS: (usize, usize) = (64, 200_000);

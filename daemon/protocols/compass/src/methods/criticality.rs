@@ -13,11 +13,11 @@ use omir_core::value::Map;
 
 use crate::call::Call;
 use crate::failure::Failure;
+use crate::methods::retrieve::contradict;
+use crate::methods::store::valid_until;
 use crate::names::Sort;
 use crate::state::{ErrorRecord, Memory, Task};
 use crate::store::{Batch, Kept, Search, Store, retried};
-use crate::work::retrieve::contradict;
-use crate::work::store::valid_until;
 
 /// Severe errors of a task, and memories linked to them, that a new memory is compared with.
 const MOST_SEVERE: usize = 10;

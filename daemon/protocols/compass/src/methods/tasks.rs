@@ -10,13 +10,13 @@ use omird_text::TokenCounter;
 use crate::call::Call;
 use crate::compress::{self, Compressed, InForce, Load, Source};
 use crate::failure::Failure;
+use crate::methods::modelled::improved;
 use crate::names::Sort;
 use crate::state::{
     AgentSettings, Compression, CriticalPart, Memory, Metric, Stage, StageNote, Task,
 };
 use crate::store::{Batch, Kept, Shape, Store};
 use crate::words::{StageType, TaskStatus};
-use crate::work::modelled::improved;
 
 /// Compressions that a stage or task tells of.
 const MOST_METRICS: usize = 8;
