@@ -19,13 +19,13 @@ use crate::log::{Delta, object};
 use crate::model::{IndexedUnit, pair};
 use crate::nearby::Meaning;
 use crate::operation_context::{OperationContext, OperationResult};
+use crate::operations::record;
 use crate::params::Params;
 use crate::rights::Act;
 use crate::types::{Conflict, Unit};
 use crate::words::{
     ConflictStatus, ConflictType, DetectMode, MemoryType, RelationType, UnitStatus,
 };
-use crate::work::record;
 
 /// Cosine from which on two texts speak of the same.
 const NEAR: f64 = 0.5;

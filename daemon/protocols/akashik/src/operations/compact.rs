@@ -9,11 +9,11 @@ use crate::log::{Delta, object};
 use crate::meaning;
 use crate::model::IndexedUnit;
 use crate::operation_context::{OperationContext, OperationResult};
+use crate::operations::record::{NewUnit, add};
 use crate::params::Params;
 use crate::rights::Act;
 use crate::types::{Confidence, Intent, Relation};
 use crate::words::{Compaction, MemoryType, Mode, RelationType, UnitStatus};
-use crate::work::record::{NewUnit, add};
 
 /// Most units of one COMPACT. More of them take another.
 const MOST: usize = 500;

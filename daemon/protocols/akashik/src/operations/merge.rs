@@ -8,11 +8,11 @@ use crate::log::{Delta, object};
 use crate::machines::{CONFLICTS, ConflictCause, UnitCause, next};
 use crate::model::IndexedUnit;
 use crate::operation_context::{OperationContext, OperationResult};
+use crate::operations::record::{NewUnit, add};
 use crate::params::Params;
 use crate::rights::Act;
 use crate::types::{Confidence, Conflict, Intent, Relation, Resolution, Vote};
 use crate::words::{ConflictStatus, MemoryType, Mode, RelationType, Strategy, UnitStatus};
-use crate::work::record::{NewUnit, add};
 
 /// Most bytes of a synthesis.
 const MOST_SYNTHESIS: usize = 64 << 10;

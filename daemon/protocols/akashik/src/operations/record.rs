@@ -10,11 +10,11 @@ use crate::log::{Delta, object};
 use crate::machines::{CONFLICTS, ConflictCause, UNITS, UnitCause, next};
 use crate::model::pair;
 use crate::operation_context::{OperationContext, OperationResult};
+use crate::operations::detect;
 use crate::params::{LONGEST_ID, LONGEST_TEXT, Params};
 use crate::rights::{Act, STANDARD};
 use crate::types::{Confidence, Conflict, Intent, Relation, Source, Unit};
 use crate::words::{ConflictType, Detection, MemoryType, Mode, RelationType, UnitStatus};
-use crate::work::detect;
 
 /// Most bytes of a content.
 const MOST_CONTENT: usize = 64 << 10;

@@ -6,11 +6,11 @@ use crate::failure::{AGENT_NOT_REGISTERED, Failure, INVALID_TRANSITION, TASK_NOT
 use crate::log::{Delta, object};
 use crate::machines::{AGENTS, AgentCause, TASKS, TaskCause, UnitCause, next};
 use crate::operation_context::{OperationContext, OperationResult, value};
+use crate::operations::agents::{move_agent, release_tasks};
 use crate::params::{LONGEST_TEXT, Params};
 use crate::rights::{self, Act};
 use crate::types::{Agent, Task};
 use crate::words::{CoordinateAction, TaskState};
-use crate::work::agents::{move_agent, release_tasks};
 
 pub(crate) fn coordinate(
     context: &mut OperationContext<'_>,

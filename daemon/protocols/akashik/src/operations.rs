@@ -19,8 +19,8 @@ use crate::params::Params;
 use crate::words::Operation;
 use omir_core::value::Value;
 
-/// Works on an operation.
-pub(crate) fn work(context: &mut OperationContext<'_>) -> OperationResult {
+/// Carries out an operation.
+pub(crate) fn carry_out(context: &mut OperationContext<'_>) -> OperationResult {
     let envelope = context.envelope;
     let mut params = Params::new(&envelope.payload);
     let (status, answer) = match envelope.operation {

@@ -11,11 +11,11 @@ use crate::failure::{
 use crate::log::{Delta, object};
 use crate::machines::{HANDOFFS, HandoffCause, TASKS, TaskCause, next};
 use crate::operation_context::{OperationContext, OperationResult, value};
+use crate::operations::coordinate;
 use crate::params::Params;
 use crate::rights::{self, Act, Viewer};
 use crate::types::{Handoff, Package, Task};
 use crate::words::{HandoffAction, HandoffState, MemoryType};
-use crate::work::coordinate;
 
 /// Units that the field adds to a package by itself.
 const MOST_UNITS: usize = 50;
