@@ -22,7 +22,7 @@ use crate::methods::shown;
 use crate::methods::tasks::current_stage;
 use crate::names::Sort;
 use crate::state::{ErrorPattern, ErrorRecord, Intervention, Memory, Stage, Task};
-use crate::store::{Batch, Kept, Search, Shape, Store, retried};
+use crate::store::{Batch, Search, Shape, Store, Stored, retried};
 use crate::words::{Format, Word};
 
 /// The share of the way that an intervention moves a relevance.
@@ -86,7 +86,7 @@ pub(crate) fn get_strategic_context(call: &mut Call<'_>) -> Result<Map, Failure>
     let worked = task.and_then(|task| {
         let grounds = Grounds::of(call, &task.state, &focus)?;
         let made = grounds.made(&task.state, &decision, budget, call.settings.token_counter)?;
-        call.store.touch(grounds.successes.iter().map(|kept| kept.bytes.as_slice()));
+        call.store.touch(grounds.successes.iter().map(|stored| stored.bytes.as_slice()));
         Ok((task.state.critical_constraints, grounds, made))
     });
     let (constraints, grounds, made) = match or_nothing(call, worked)? {
@@ -94,7 +94,7 @@ pub(crate) fn get_strategic_context(call: &mut Call<'_>) -> Result<Map, Failure>
         None => (Vec::new(), Grounds::default(), Made::empty(call, &Wish::plain(None, budget))?),
     };
     // As sure as the patterns it rests on; without any, as the facts that it covers.
-    let surest = grounds.patterns.iter().map(|kept| kept.state.confidence).reduce(f64::max);
+    let surest = grounds.patterns.iter().map(|stored| stored.state.confidence).reduce(f64::max);
     let confidence = surest.unwrap_or(made.coverage);
     let mut map = Map::new();
     map.insert("context_id", call.store.new_id());
@@ -104,7 +104,7 @@ pub(crate) fn get_strategic_context(call: &mut Call<'_>) -> Result<Map, Failure>
     map.insert("constraints", constraints);
     map.insert("errors", grounds.errors_shown);
     map.insert("patterns", shown_patterns(&grounds.patterns)?);
-    let shown = grounds.successes.iter().map(|kept| shown::memory(kept).map(Value::Object));
+    let shown = grounds.successes.iter().map(|stored| shown::memory(stored).map(Value::Object));
     map.insert("successes", Value::Array(shown.collect::<Result<Vec<_>, _>>()?));
     let shown = grounds.stages.iter().map(|stage| shown::stage(stage).map(Value::Object));
     map.insert("stages", Value::Array(shown.collect::<Result<Vec<_>, _>>()?));
@@ -118,10 +118,10 @@ pub(crate) fn get_strategic_context(call: &mut Call<'_>) -> Result<Map, Failure>
 /// The grounds of a decision: as much of a task as the focus asks for.
 struct Grounds {
     facts: Vec<String>,
-    errors: Vec<Kept<ErrorRecord>>,
+    errors: Vec<Stored<ErrorRecord>>,
     errors_shown: Value,
-    patterns: Vec<Kept<ErrorPattern>>,
-    successes: Vec<Kept<Memory>>,
+    patterns: Vec<Stored<ErrorPattern>>,
+    successes: Vec<Stored<Memory>>,
     /// Newest first.
     stages: Vec<Stage>,
 }
@@ -208,11 +208,11 @@ impl Grounds {
 }
 
 /// Returns what went well in a task, newest first.
-fn successes(call: &Call<'_>, task: &Task) -> Result<Vec<Kept<Memory>>, Failure> {
+fn successes(call: &Call<'_>, task: &Task) -> Result<Vec<Stored<Memory>>, Failure> {
     let handle = call.store.name(Sort::TaskHandle, &task.task_id)?;
     let search = Search { most: Some(MOST_LOOKED_AT), ..Search::of(handle) };
     let mut all = call.store.find::<Memory>(&search)?;
-    all.retain(|kept| kept.state.success == Some(true) && !kept.state.archived);
+    all.retain(|stored| stored.state.success == Some(true) && !stored.state.archived);
     all.truncate(MOST_SUCCESSES);
     Ok(all)
 }
@@ -262,17 +262,17 @@ pub(crate) fn record_intervention_outcome(call: &mut Call<'_>) -> Result<Map, Fa
         let mut batch = Batch::default();
         let mut changed = Vec::new();
         for memory in &memory_ids {
-            let mut kept = call.memory(memory)?;
-            if kept.state.agent_id != task.agent_id {
+            let mut stored = call.memory(memory)?;
+            if stored.state.agent_id != task.agent_id {
                 return Err(Failure::not_found("memory", memory));
             }
-            let state = learned(&kept.state, effectiveness);
+            let state = learned(&stored.state, effectiveness);
             // In the same write: evidence of its own could fail after it, and would count twice where the caller asks again.
-            believe(&mut kept.record, success, effectiveness)?;
-            let until = kept.record.valid_until.as_ref().map(|until| until.at());
+            believe(&mut stored.record, success, effectiveness)?;
+            let until = stored.record.valid_until.as_ref().map(|until| until.at());
             let shape =
-                call.store.shape_of_memory(&mut batch, &state, &kept.record.content, until)?;
-            call.store.change(&mut batch, &kept, &state, &shape)?;
+                call.store.shape_of_memory(&mut batch, &state, &stored.record.content, until)?;
+            call.store.change(&mut batch, &stored, &state, &shape)?;
             changed.push(state);
         }
         let said = notes.iter().map(String::as_str);
@@ -317,7 +317,7 @@ pub(crate) fn record_intervention_outcome(call: &mut Call<'_>) -> Result<Map, Fa
 /// Returns the memories of an intervention that is sent again, because its answer was lost: as they are now.
 fn repeated(call: &Call<'_>, again: &Intervention) -> Result<Vec<Memory>, Failure> {
     let id = &again.intervention_id;
-    let known = call.store.get::<Intervention>(Sort::Intervention, id)?.map(|kept| kept.state);
+    let known = call.store.get::<Intervention>(Sort::Intervention, id)?.map(|stored| stored.state);
     let is_same = known.is_some_and(|known| {
         known == Intervention { recorded_at: known.recorded_at.clone(), ..again.clone() }
     });
@@ -325,7 +325,8 @@ fn repeated(call: &Call<'_>, again: &Intervention) -> Result<Vec<Memory>, Failur
         return Err(Failure::conflict(format!("the id {id:?} is taken by another intervention")));
     }
     let memories = again.memory_ids.iter().map(|id| call.store.get::<Memory>(Sort::Memory, id));
-    let memories = memories.filter_map(|kept| kept.map(|kept| Some(kept?.state)).transpose());
+    let memories =
+        memories.filter_map(|stored| stored.map(|stored| Some(stored?.state)).transpose());
     memories.collect()
 }
 
@@ -361,7 +362,7 @@ fn believe(record: &mut MemoryRecord, success: bool, effectiveness: f64) -> Resu
 pub(crate) fn get_critical_memories(call: &mut Call<'_>) -> Result<Map, Failure> {
     let by_task = call.params.has("task_id") && !call.params.has("agent_id");
     let agent = if by_task { None } else { Some(call.take_agent()?) };
-    let task = call.take_task(agent.as_deref())?.map(|kept| kept.state);
+    let task = call.take_task(agent.as_deref())?.map(|stored| stored.state);
     call.params.id("agent_id")?;
     let reasons = call.params.texts("reasons")?.unwrap_or_default();
     let limit = call.params.count("limit", 1, 1000)?.unwrap_or(100);
@@ -374,7 +375,7 @@ pub(crate) fn get_critical_memories(call: &mut Call<'_>) -> Result<Map, Failure>
         },
         (None, None) => return Err(Failure::params("/task_id", "task_id: names no task")),
     };
-    let (mut memories, mut total): (Vec<Kept<Memory>>, _) = (Vec::new(), 0);
+    let (mut memories, mut total): (Vec<Stored<Memory>>, _) = (Vec::new(), 0);
     let mut failed = None;
     call.store.each_sketch(&search, |sketch| {
         let reason = sketch.memory.criticality_reason.as_deref();
@@ -385,13 +386,13 @@ pub(crate) fn get_critical_memories(call: &mut Call<'_>) -> Result<Map, Failure>
         total += 1;
         if memories.len() < limit {
             match sketch.whole() {
-                Ok(kept) => memories.push(kept),
+                Ok(stored) => memories.push(stored),
                 Err(failure) => failed = Some(failure),
             }
         }
     })?;
     failed.map_or(Ok(()), Err)?;
-    let shown = memories.iter().map(|kept| shown::memory(kept).map(Value::Object));
+    let shown = memories.iter().map(|stored| shown::memory(stored).map(Value::Object));
     let mut map = Map::new();
     map.insert("memories", Value::Array(shown.collect::<Result<Vec<_>, _>>()?));
     map.insert("total", total);

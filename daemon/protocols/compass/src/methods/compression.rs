@@ -22,8 +22,8 @@ pub(crate) fn compress_stage(call: &mut Call<'_>) -> Result<Map, Failure> {
     take_wish(call)?;
     call.params.finish()?;
     retried(|| {
-        let kept = call.stage(&id)?;
-        let task = call.task(&kept.state.task_id)?;
+        let stored = call.stage(&id)?;
+        let task = call.task(&stored.state.task_id)?;
         let memories = memories_of_stage(call, &id)?;
         let ratio = match ratio {
             Some(ratio) => ratio,
@@ -31,11 +31,11 @@ pub(crate) fn compress_stage(call: &mut Call<'_>) -> Result<Map, Failure> {
         };
         let made = compressed(call, &task.state, &memories, ratio, None)?;
         let (now, _) = call.store.now();
-        let mut stage = kept.state.clone();
+        let mut stage = stored.state.clone();
         let metric = take_summary(call, &mut stage, made, now);
         let mut batch = Batch::default();
         let shape = shape_of_stage(call, &mut batch, &stage)?;
-        call.store.change(&mut batch, &kept, &stage, &shape)?;
+        call.store.change(&mut batch, &stored, &stage, &shape)?;
         call.commit(batch)?;
         let mut map = Map::new();
         map.insert("stage", shown::stage(&stage)?);
@@ -74,7 +74,7 @@ pub(crate) fn get_compression_metrics(call: &mut Call<'_>) -> Result<Map, Failur
     let named = call.params.has("agent_id");
     let is_narrow = call.params.has("task_id") || call.params.has("stage_id");
     let agent = if named || !is_narrow { Some(call.take_agent()?) } else { None };
-    let task = call.take_task(agent.as_deref())?.map(|kept| kept.state);
+    let task = call.take_task(agent.as_deref())?.map(|stored| stored.state);
     let stage = match call.params.id("stage_id")? {
         Some(id) => Some(call.stage(id)?.state),
         None => None,
@@ -89,14 +89,14 @@ pub(crate) fn get_compression_metrics(call: &mut Call<'_>) -> Result<Map, Failur
             metrics.extend(task.metrics.clone());
             let handle = call.store.name(Sort::TaskHandle, &task.task_id)?;
             let stages = call.store.all::<Stage>(handle)?;
-            metrics.extend(stages.into_iter().flat_map(|kept| kept.state.metrics));
+            metrics.extend(stages.into_iter().flat_map(|stored| stored.state.metrics));
         }
         (None, None, Some(agent)) => {
             let handle = call.store.name(Sort::Agent, agent)?;
             let stages = call.store.all::<Stage>(handle.clone())?;
-            metrics.extend(stages.into_iter().flat_map(|kept| kept.state.metrics));
+            metrics.extend(stages.into_iter().flat_map(|stored| stored.state.metrics));
             let tasks = call.store.all::<Task>(handle)?;
-            metrics.extend(tasks.into_iter().flat_map(|kept| kept.state.metrics));
+            metrics.extend(tasks.into_iter().flat_map(|stored| stored.state.metrics));
         }
         (None, None, None) => {}
     }
@@ -213,7 +213,10 @@ fn set_of_agent(
     let mut state = AgentSettings {
         tenant: call.store.tenant().to_owned(),
         agent_id: agent.to_owned(),
-        compression: known.as_ref().map(|kept| kept.state.compression.clone()).unwrap_or_default(),
+        compression: known
+            .as_ref()
+            .map(|stored| stored.state.compression.clone())
+            .unwrap_or_default(),
     };
     take(&mut state.compression, wanted);
     let shape = Shape {
@@ -225,7 +228,7 @@ fn set_of_agent(
         ..Shape::default()
     };
     match known {
-        Some(kept) => call.store.change(batch, &kept, &state, &shape)?,
+        Some(stored) => call.store.change(batch, &stored, &state, &shape)?,
         None => call.store.add(batch, Sort::Settings, &state, &shape)?,
     };
     Ok(())

@@ -181,7 +181,7 @@ pub(crate) fn made(
         }
         None => {
             let (facts, looked_at) = facts_of_agent(call, agent)?;
-            let contents = found.memories.iter().map(|one| &one.kept.record.content);
+            let contents = found.memories.iter().map(|one| &one.stored.record.content);
             let counter = call.settings.token_counter;
             (facts, contents.map(|content| counter.count(content)).sum(), looked_at)
         }
@@ -221,12 +221,12 @@ fn add_memories(
     let mut heard = Heard::default();
     facts.iter().for_each(|fact| heard.hear(fact));
     let mut times: Vec<&str> =
-        memories.iter().map(|one| one.kept.state.timestamp.as_str()).collect();
+        memories.iter().map(|one| one.stored.state.timestamp.as_str()).collect();
     times.sort_by_key(|at| Timestamp::parse(at).ok());
     let mut told: HashSet<String> = HashSet::new();
     let mut room = wish.budget / SHARE_OF_NOW;
     for one in memories {
-        let content = &one.kept.record.content;
+        let content = &one.stored.record.content;
         let text = match wish.level {
             // A caller that asks for raw memories gets them as they are.
             Level::Raw => content.trim().to_owned(),
@@ -234,16 +234,16 @@ fn add_memories(
         };
         // Printed output shows no text of its own; a question gets its summary, which may hold the answer.
         let text = match &wish.query {
-            Some(_) if text.is_empty() && is_printed(content) => one.kept.state.summary.clone(),
+            Some(_) if text.is_empty() && is_printed(content) => one.stored.state.summary.clone(),
             _ => text,
         };
         if text.is_empty() || !told.insert(text.clone()) {
             continue;
         }
         let content = format!("- {text}");
-        let short = without(&one.kept.state.summary, &heard, "; ");
+        let short = without(&one.stored.state.summary, &heard, "; ");
         // The members of an object are short, and a summary of what was printed is a part of it that says nothing.
-        let has_short = !short.is_empty() && !is_printed(&one.kept.record.content);
+        let has_short = !short.is_empty() && !is_printed(&one.stored.record.content);
         let short = has_short.then(|| format!("- {short}"));
         let tokens = call.settings.token_counter.count(short.as_deref().unwrap_or(&content)) + 1;
         let is_now = section == Section::Current && tokens <= room;
@@ -251,7 +251,7 @@ fn add_memories(
             room -= tokens;
         }
         let worth = if is_now { Worth::Now } else { Worth::Raw };
-        let in_time = times.iter().position(|at| *at == one.kept.state.timestamp);
+        let in_time = times.iter().position(|at| *at == one.stored.state.timestamp);
         let at = in_time.filter(|_| wish.query.is_none()).map_or(1, |at| at + 1);
         draft.add_with_short(section, worth, &content, short, at);
     }
@@ -315,8 +315,11 @@ fn contradictions(memories: &[Ranked]) -> usize {
         .flat_map(|(at, one)| memories.iter().skip(at + 1).map(move |other| (one, other)));
     pairs
         .filter(|(one, other)| {
-            super::retrieve::same_things(&one.kept.state, &other.kept.state)
-                && super::retrieve::contradict(&one.kept.record.content, &other.kept.record.content)
+            super::retrieve::same_things(&one.stored.state, &other.stored.state)
+                && super::retrieve::contradict(
+                    &one.stored.record.content,
+                    &other.stored.record.content,
+                )
         })
         .count()
 }
@@ -333,10 +336,10 @@ pub(crate) fn touch_shown(
     collect(&context.context, &mut texts);
     // A sentence of it alone is that of a summary: a memory stands in a line of its own.
     let is_in = |one: &&Ranked| {
-        let content = one.kept.record.content.trim();
+        let content = one.stored.record.content.trim();
         let begins = shown(content, &Heard::default());
         let begins = begins.lines().next().map(|first| format!("- {first}"));
-        let first = sentences(&one.kept.state.summary).next();
+        let first = sentences(&one.stored.state.summary).next();
         let line = first.map(|first| format!("- {first}"));
         let is_at = |text: &&str| {
             text.contains(content)

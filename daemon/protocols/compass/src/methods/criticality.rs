@@ -17,7 +17,7 @@ use crate::methods::retrieve::contradict;
 use crate::methods::store::valid_until;
 use crate::names::Sort;
 use crate::state::{ErrorRecord, Memory, Task};
-use crate::store::{Batch, Kept, Search, Store, retried};
+use crate::store::{Batch, Search, Store, Stored, retried};
 
 /// Severe errors of a task, and memories linked to them, that a new memory is compared with.
 const MOST_SEVERE: usize = 10;
@@ -62,7 +62,7 @@ pub(crate) fn criticise(
     Ok(())
 }
 
-fn the_error(call: &Call<'_>, id: &str, agent: &str) -> Result<Kept<ErrorRecord>, Failure> {
+fn the_error(call: &Call<'_>, id: &str, agent: &str) -> Result<Stored<ErrorRecord>, Failure> {
     let error = call.store.get::<ErrorRecord>(Sort::Error, id)?;
     let own = error.filter(|error| error.state.agent_id == agent);
     own.ok_or_else(|| Failure::not_found("error", id))
@@ -142,17 +142,17 @@ pub(crate) fn prevent(
 
 /// Adds to a write that a memory prevents errors, unless it is critical anyway or a caller has said otherwise.
 pub(crate) fn make_critical(store: &Store, batch: &mut Batch, id: &str) -> Result<bool, Failure> {
-    let Some(kept) = store.get_readable::<Memory>(Sort::Memory, id)? else { return Ok(false) };
+    let Some(stored) = store.get_readable::<Memory>(Sort::Memory, id)? else { return Ok(false) };
     // Two patterns may name one memory.
-    if kept.state.is_critical || kept.state.is_decided || batch.writes_memory(id) {
+    if stored.state.is_critical || stored.state.is_decided || batch.writes_memory(id) {
         return Ok(false);
     }
-    let mut state = kept.state.clone();
+    let mut state = stored.state.clone();
     state.is_critical = true;
     state.criticality_reason = Some("error_prevention".to_owned());
-    let until = kept.record.valid_until.as_ref().map(|until| until.at());
-    let shape = store.shape_of_memory(batch, &state, &kept.record.content, until)?;
-    store.change(batch, &kept, &state, &shape)?;
+    let until = stored.record.valid_until.as_ref().map(|until| until.at());
+    let shape = store.shape_of_memory(batch, &state, &stored.record.content, until)?;
+    store.change(batch, &stored, &state, &shape)?;
     Ok(true)
 }
 
@@ -176,11 +176,11 @@ pub(crate) fn learn_from_success(
     let mut often: Vec<(&String, u32)> = uses.iter().map(|(id, count)| (id, *count)).collect();
     often.sort_by_key(|(id, count)| (std::cmp::Reverse(*count), *id));
     for (id, count) in often.into_iter().take(MOST_LEARNT) {
-        let Some(kept) = call.store.get_readable::<Memory>(Sort::Memory, id)? else { continue };
-        if kept.state.agent_id != task.agent_id || kept.state.archived {
+        let Some(stored) = call.store.get_readable::<Memory>(Sort::Memory, id)? else { continue };
+        if stored.state.agent_id != task.agent_id || stored.state.archived {
             continue;
         }
-        let mut state = kept.state.clone();
+        let mut state = stored.state.clone();
         state.successes = state.successes.saturating_add(1);
         state.success_uses = state.success_uses.saturating_add(count);
         let is_often = state.successes >= SUCCESSES && state.success_uses >= SUCCESS_USES;
@@ -188,9 +188,9 @@ pub(crate) fn learn_from_success(
             state.is_critical = true;
             state.criticality_reason = Some("frequent_success".to_owned());
         }
-        let until = kept.record.valid_until.as_ref().map(|until| until.at());
-        let shape = call.store.shape_of_memory(batch, &state, &kept.record.content, until)?;
-        call.store.change(batch, &kept, &state, &shape)?;
+        let until = stored.record.valid_until.as_ref().map(|until| until.at());
+        let shape = call.store.shape_of_memory(batch, &state, &stored.record.content, until)?;
+        call.store.change(batch, &stored, &state, &shape)?;
     }
     task.uses.clear();
     Ok(())
@@ -206,30 +206,31 @@ pub(crate) fn update_criticality(call: &mut Call<'_>) -> Result<Map, Failure> {
     let reason = if is_critical { Some(call.params.required("reason", reason)?) } else { None };
     call.params.finish()?;
     retried(|| {
-        let kept = call.memory(&id)?;
-        let mut state = kept.state.clone();
+        let stored = call.memory(&id)?;
+        let mut state = stored.state.clone();
         state.is_critical = is_critical;
         state.criticality_reason.clone_from(&reason);
         state.is_decided = true;
         let mut map = Map::new();
         map.insert("memory_id", id.as_str());
         map.insert("is_critical", is_critical);
-        if state == kept.state {
-            map.insert("version", kept.version);
+        if state == stored.state {
+            map.insert("version", stored.version);
             map.insert("unchanged", true);
             return Ok(map);
         }
         let mut batch = Batch::default();
         let (now, _) = call.store.now();
-        let until = match kept.state.is_critical && !is_critical {
+        let until = match stored.state.is_critical && !is_critical {
             // While it was critical it had no end.
             true => valid_until(call, state.memory_type, now),
-            false => kept.record.valid_until.as_ref().map(|until| until.at()),
+            false => stored.record.valid_until.as_ref().map(|until| until.at()),
         };
-        let shape = call.store.shape_of_memory(&mut batch, &state, &kept.record.content, until)?;
-        let name = call.store.change(&mut batch, &kept, &state, &shape)?;
+        let shape =
+            call.store.shape_of_memory(&mut batch, &state, &stored.record.content, until)?;
+        let name = call.store.change(&mut batch, &stored, &state, &shape)?;
         let written = call.commit(batch)?;
-        let (version, unchanged) = written.version(&name).unwrap_or((kept.version, false));
+        let (version, unchanged) = written.version(&name).unwrap_or((stored.version, false));
         map.insert("version", version);
         map.insert("unchanged", unchanged);
         Ok(map)

@@ -8,7 +8,7 @@ use crate::methods::tasks::Course;
 use crate::names::Sort;
 use crate::stages::{self, Signal};
 use crate::state::{ErrorRecord, Memory, Task};
-use crate::store::{Batch, Kept, Search};
+use crate::store::{Batch, Search, Stored};
 use crate::words::StageType;
 
 /// Memories before one that are looked at for their actions: results of tools stand between them.
@@ -75,7 +75,7 @@ pub(crate) fn errors_lately(call: &Call<'_>, task: &Task) -> Result<Option<Signa
     };
     let errors = call.store.errors_of(task, stages::RECENT_MEMORIES, None)?;
     let of_stage =
-        |error: &&Kept<ErrorRecord>| error.state.stage_id.as_deref() == Some(&*note.stage_id);
+        |error: &&Stored<ErrorRecord>| error.state.stage_id.as_deref() == Some(&*note.stage_id);
     let errors =
         errors.iter().filter(of_stage).map(|error| (error.state.recorded_at.as_str(), true));
     let mut times: Vec<(&str, bool)> = errors.collect();

@@ -15,7 +15,7 @@ use crate::methods::tasks::errors_of_stage;
 use crate::names::Sort;
 use crate::signals::{Signal, SignalType};
 use crate::state::{ErrorRecord, Memory, Task};
-use crate::store::{Batch, Kept, Search, Shape, Store, retried};
+use crate::store::{Batch, Search, Shape, Store, Stored, retried};
 use crate::words::{ErrorType, StageType};
 
 /// Errors that a task tells of by itself.
@@ -72,7 +72,7 @@ pub(crate) fn record_error(call: &mut Call<'_>) -> Result<Map, Failure> {
         let about = call.store.name(Sort::Error, &error.error_id)?;
         if is_chosen && call.store.has(&about) {
             let known = call.store.get::<ErrorRecord>(Sort::Error, &error.error_id)?;
-            let known = known.map(|kept| kept.state);
+            let known = known.map(|stored| stored.state);
             let first = known.filter(|known| says_same(known, &error, states_stage, states_time));
             return match first {
                 Some(first) => Ok((about, Some(first))),
@@ -214,8 +214,8 @@ pub(crate) fn get_error_history(call: &mut Call<'_>) -> Result<Map, Failure> {
         ..scope.errors()
     };
     let (mut errors, counted) = call.store.find_counted::<ErrorRecord>(&search)?;
-    errors.retain(|kept| {
-        let error = &kept.state;
+    errors.retain(|stored| {
+        let error = &stored.state;
         let of_stage = || error.stage_type.is_some_and(|stage| stages.contains(&stage));
         error.error_severity >= least
             && (types.is_empty() || types.contains(&error.error_type))
@@ -231,8 +231,8 @@ pub(crate) fn get_error_history(call: &mut Call<'_>) -> Result<Map, Failure> {
     Ok(map)
 }
 
-fn shown_errors(errors: &[Kept<ErrorRecord>]) -> Result<Value, Failure> {
-    let shown = errors.iter().map(|kept| shown::error(&kept.state).map(Value::Object));
+fn shown_errors(errors: &[Stored<ErrorRecord>]) -> Result<Value, Failure> {
+    let shown = errors.iter().map(|stored| shown::error(&stored.state).map(Value::Object));
     Ok(Value::Array(shown.collect::<Result<Vec<_>, _>>()?))
 }
 
@@ -271,7 +271,7 @@ pub(crate) fn get_error_aware_context(call: &mut Call<'_>) -> Result<Map, Failur
 /// The errors of a task lately, and what is known against them.
 #[derive(Default)]
 struct Lessons {
-    errors: Vec<Kept<ErrorRecord>>,
+    errors: Vec<Stored<ErrorRecord>>,
     /// What prevents them, once each.
     prevention: Vec<String>,
     /// Memories that correct one of them: they count more than their words alone would make them.
@@ -287,12 +287,12 @@ impl Lessons {
         for error in &errors {
             let handle = call.store.name(Sort::Correction, &error.state.error_id)?;
             let found = call.store.all::<Memory>(handle)?;
-            boosted.extend(found.into_iter().map(|kept| kept.state.memory_id));
+            boosted.extend(found.into_iter().map(|stored| stored.state.memory_id));
         }
         boosted.sort();
         boosted.dedup();
-        let by_pattern = patterns.into_iter().map(|kept| kept.state.prevention_strategy);
-        let recoveries = errors.iter().filter_map(|kept| kept.state.recovery_action.clone());
+        let by_pattern = patterns.into_iter().map(|stored| stored.state.prevention_strategy);
+        let recoveries = errors.iter().filter_map(|stored| stored.state.recovery_action.clone());
         let mut prevention: Vec<String> = Vec::new();
         for one in by_pattern.chain(recoveries).filter(|one| !one.is_empty()) {
             if !prevention.contains(&one) {

@@ -13,7 +13,7 @@ use crate::names::{self, Sort};
 use crate::patterns::{self, Repeated};
 use crate::signals::{Signal, SignalType};
 use crate::state::{ErrorPattern, ErrorRecord, Memory, Task};
-use crate::store::{Batch, Kept, Search, Shape, Store, retried};
+use crate::store::{Batch, Search, Shape, Store, Stored, retried};
 use crate::words::PatternType;
 
 /// Errors among which patterns are looked for, at most.
@@ -40,7 +40,7 @@ impl Scope {
     pub(crate) fn asked(call: &mut Call<'_>) -> Result<Self, Failure> {
         let by_task = call.params.has("task_id") && !call.params.has("agent_id");
         let agent = if by_task { None } else { Some(call.take_agent()?) };
-        let task = call.take_task(agent.as_deref())?.map(|kept| kept.state);
+        let task = call.take_task(agent.as_deref())?.map(|stored| stored.state);
         call.params.id("agent_id")?;
         let agent = agent.or(task.as_ref().map(|task| task.agent_id.clone()));
         let agent = call.params.required("task_id", agent)?;
@@ -145,7 +145,7 @@ impl Look<'_> {
             }
         };
         errors.reverse();
-        let states: Vec<&ErrorRecord> = errors.iter().map(|kept| &kept.state).collect();
+        let states: Vec<&ErrorRecord> = errors.iter().map(|stored| &stored.state).collect();
         let examined = states.len();
         let mut found =
             Patterns { patterns: Vec::new(), new: Vec::new(), examined, batch: Batch::default() };
@@ -176,7 +176,7 @@ impl Look<'_> {
             .map(|error| error.recorded_at.as_str())
             .collect();
         let known = store.get::<ErrorPattern>(Sort::Pattern, &id)?;
-        let first = known.as_ref().map(|kept| kept.state.first_seen.clone());
+        let first = known.as_ref().map(|stored| stored.state.first_seen.clone());
         let prevention = match &repeated.recovery {
             Some(recovery) => recovery.clone(),
             None => match corrected(store, &repeated.error_ids)? {
@@ -222,13 +222,13 @@ impl Look<'_> {
             external_id: Some(format!("compass:{}", pattern.pattern_id)),
             ..Shape::default()
         };
-        let has_grown = |kept: &Kept<ErrorPattern>| {
-            pattern.count as f64 >= kept.state.count as f64 * self.grown
-                || pattern.prevention_strategy != kept.state.prevention_strategy
+        let has_grown = |stored: &Stored<ErrorPattern>| {
+            pattern.count as f64 >= stored.state.count as f64 * self.grown
+                || pattern.prevention_strategy != stored.state.prevention_strategy
         };
         match known {
-            Some(kept) if kept.state == pattern || !has_grown(&kept) => {}
-            Some(kept) => drop(store.change(batch, &kept, &pattern, &shape)?),
+            Some(stored) if stored.state == pattern || !has_grown(&stored) => {}
+            Some(stored) => drop(store.change(batch, &stored, &pattern, &shape)?),
             None => {
                 store.add(batch, Sort::Pattern, &pattern, &shape)?;
                 found.new.push(pattern.pattern_id.clone());
@@ -243,7 +243,7 @@ impl Look<'_> {
 fn corrected(store: &Store, errors: &[String]) -> Result<Option<Memory>, Failure> {
     for error in errors.iter().rev().take(MOST_NAMED) {
         let found = store.all::<Memory>(store.name(Sort::Correction, error)?)?;
-        let mut found = found.into_iter().map(|kept| kept.state);
+        let mut found = found.into_iter().map(|stored| stored.state);
         if let Some(newest) = found.find(|memory| memory.success != Some(false)) {
             return Ok(Some(newest));
         }
@@ -255,14 +255,14 @@ fn corrected(store: &Store, errors: &[String]) -> Result<Option<Memory>, Failure
 pub(crate) fn patterns_under(
     call: &Call<'_>,
     handle: &Ref,
-) -> Result<Vec<Kept<ErrorPattern>>, Failure> {
+) -> Result<Vec<Stored<ErrorPattern>>, Failure> {
     let search = Search { experience: vec![ExperienceType::Pattern], ..Search::of(handle.clone()) };
     let mut all = call.store.find::<ErrorPattern>(&search)?;
-    all.sort_by_key(|kept| std::cmp::Reverse(Timestamp::parse(&kept.state.last_seen).ok()));
+    all.sort_by_key(|stored| std::cmp::Reverse(Timestamp::parse(&stored.state.last_seen).ok()));
     Ok(all)
 }
 
-pub(crate) fn shown_patterns(patterns: &[Kept<ErrorPattern>]) -> Result<Value, Failure> {
-    let shown = patterns.iter().map(|kept| shown::pattern(&kept.state).map(Value::Object));
+pub(crate) fn shown_patterns(patterns: &[Stored<ErrorPattern>]) -> Result<Value, Failure> {
+    let shown = patterns.iter().map(|stored| shown::pattern(&stored.state).map(Value::Object));
     Ok(Value::Array(shown.collect::<Result<Vec<_>, _>>()?))
 }

@@ -10,7 +10,7 @@ use crate::call::Call;
 use crate::failure::Failure;
 use crate::names::Sort;
 use crate::state::Memory;
-use crate::store::{Batch, Kept, Search, retried};
+use crate::store::{Batch, Search, Stored, retried};
 use crate::words::{MemoryType, PruneMode, PruneStrategy};
 
 /// The relevance below which `relevance` prunes by default.
@@ -183,16 +183,16 @@ pub(crate) fn above_capacity(
     let (mut pruned, mut bytes, most) = (0, 0, most_bytes(call));
     for id in excess {
         match call.store.get_readable::<Memory>(Sort::Memory, &id)? {
-            Some(kept) if !kept.state.archived && !kept.state.is_critical => {
-                bytes += kept.bytes.len();
+            Some(stored) if !stored.state.archived && !stored.state.is_critical => {
+                bytes += stored.bytes.len();
                 if pruned > 0 && bytes > most {
                     break;
                 }
-                put_aside(call, batch, &kept)?;
+                put_aside(call, batch, &stored)?;
                 pruned += 1;
             }
             // Another client has changed it since.
-            Some(kept) => call.shared.enter(&call.store, &kept.state)?,
+            Some(stored) => call.shared.enter(&call.store, &stored.state)?,
             None => active_memories.remove(&handle, &id),
         }
     }
@@ -214,12 +214,12 @@ fn bound_of(call: &Call<'_>, memory: &Memory) -> Result<Option<(Ref, usize)>, Fa
 }
 
 /// Adds to a write that a memory is put aside.
-fn put_aside(call: &Call<'_>, batch: &mut Batch, kept: &Kept<Memory>) -> Result<(), Failure> {
-    let mut state = kept.state.clone();
+fn put_aside(call: &Call<'_>, batch: &mut Batch, stored: &Stored<Memory>) -> Result<(), Failure> {
+    let mut state = stored.state.clone();
     state.archived = true;
-    let until = kept.record.valid_until.as_ref().map(|until| until.at());
-    let shape = call.store.shape_of_memory(batch, &state, &kept.record.content, until)?;
-    call.store.change(batch, kept, &state, &shape)?;
+    let until = stored.record.valid_until.as_ref().map(|until| until.at());
+    let shape = call.store.shape_of_memory(batch, &state, &stored.record.content, until)?;
+    call.store.change(batch, stored, &state, &shape)?;
     Ok(())
 }
 
@@ -238,16 +238,16 @@ fn archive(
     let (mut batch, mut ids, mut bytes) = (Batch::default(), Vec::new(), 0);
     for one in chosen {
         // Read again: what a search found tells no version. Another client may have changed or forgotten it since.
-        let kept = call.store.get_readable::<Memory>(Sort::Memory, &one.id)?;
-        let is_open = |kept: &Kept<Memory>| !kept.state.archived && !kept.state.is_critical;
-        let Some(kept) = kept.filter(is_open) else { continue };
-        if !ids.is_empty() && (bytes + kept.bytes.len() > most || ids.len() == MOST_AT_ONCE) {
+        let stored = call.store.get_readable::<Memory>(Sort::Memory, &one.id)?;
+        let is_open = |stored: &Stored<Memory>| !stored.state.archived && !stored.state.is_critical;
+        let Some(stored) = stored.filter(is_open) else { continue };
+        if !ids.is_empty() && (bytes + stored.bytes.len() > most || ids.len() == MOST_AT_ONCE) {
             call.commit(std::mem::take(&mut batch))?;
             archived.append(&mut ids);
             bytes = 0;
         }
-        put_aside(call, &mut batch, &kept)?;
-        bytes += kept.bytes.len();
+        put_aside(call, &mut batch, &stored)?;
+        bytes += stored.bytes.len();
         ids.push(one.id.clone());
     }
     if !batch.is_empty() {

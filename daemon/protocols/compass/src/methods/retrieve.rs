@@ -17,7 +17,7 @@ use crate::names::Sort;
 use crate::score::{self, Parts, RecentErrors, Weights};
 use crate::similarity::{Candidate, Vectors, similarities};
 use crate::state::{ErrorRecord, Memory, Task};
-use crate::store::{Kept, Search, Sketch, Understood};
+use crate::store::{Search, Sketch, Stored, Understood};
 use crate::words::{MemoryType, StageType};
 
 /// Candidates of each origin. Among them the order is exact.
@@ -60,7 +60,7 @@ impl Wanted<'_> {
 /// A memory with its score.
 #[derive(Debug, Clone)]
 pub(crate) struct Ranked {
-    pub(crate) kept: Kept<Memory>,
+    pub(crate) stored: Stored<Memory>,
     pub(crate) parts: Parts,
     pub(crate) score: f64,
 }
@@ -107,7 +107,7 @@ pub(crate) fn retrieve(call: &mut Call<'_>) -> Result<Map, Failure> {
     let mut memories = Vec::with_capacity(found.memories.len());
     for ranked in &found.memories {
         let mut map = Map::new();
-        map.insert("memory", shown::memory(&ranked.kept)?);
+        map.insert("memory", shown::memory(&ranked.stored)?);
         map.insert("score", ranked.score);
         map.insert("parts", ranked.parts.to_value());
         memories.push(Value::Object(map));
@@ -130,8 +130,8 @@ pub(crate) fn retrieve(call: &mut Call<'_>) -> Result<Map, Failure> {
 
 /// Counts memories as used, for a task.
 pub(crate) fn touch_all(call: &Call<'_>, agent: &str, task: Option<&str>, memories: &[Ranked]) {
-    call.store.touch(memories.iter().map(|ranked| ranked.kept.bytes.as_slice()));
-    let ids = memories.iter().map(|ranked| ranked.kept.state.memory_id.as_str());
+    call.store.touch(memories.iter().map(|ranked| ranked.stored.bytes.as_slice()));
+    let ids = memories.iter().map(|ranked| ranked.stored.state.memory_id.as_str());
     call.shared.uses.note(call.store.tenant(), agent, task, ids);
     if let Some(task) = task {
         call.shared.uses.works_on(call.store.tenant(), agent, task);
@@ -219,7 +219,7 @@ impl Judged {
     /// Reads all of the memory.
     fn whole(self) -> Result<Ranked, Failure> {
         let Self { sketch, parts, score, .. } = self;
-        Ok(Ranked { kept: sketch.whole()?, parts, score })
+        Ok(Ranked { stored: sketch.whole()?, parts, score })
     }
 }
 
@@ -263,7 +263,7 @@ fn chosen(
     let best = best.into_iter().map(|(_, one)| one.whole());
     let best: Vec<Ranked> = best.collect::<Result<_, _>>()?;
     let (memories, contradictions) = without_contradictions(best.into_iter());
-    let is_there = |id: &String| memories.iter().any(|one| one.kept.state.memory_id == *id);
+    let is_there = |id: &String| memories.iter().any(|one| one.stored.state.memory_id == *id);
     let missed: Vec<String> = due.iter().filter(|id| !is_there(id)).cloned().collect();
     let coverage = if due.is_empty() { 1.0 } else { 1.0 - missed.len() as f64 / due.len() as f64 };
     // A memory that could not be read may be critical.
@@ -278,13 +278,16 @@ fn without_contradictions(
     let mut kept: Vec<(Ranked, Vec<Claim>)> = Vec::new();
     let mut pairs = Vec::new();
     for one in best {
-        let claims = claims(&one.kept.record.content);
+        let claims = claims(&one.stored.record.content);
         let other = kept.iter().find(|(other, others)| {
-            same_things(&one.kept.state, &other.kept.state) && oppose(&claims, others)
+            same_things(&one.stored.state, &other.stored.state) && oppose(&claims, others)
         });
         match other {
             Some((other, _)) => {
-                pairs.push((other.kept.state.memory_id.clone(), one.kept.state.memory_id.clone()));
+                pairs.push((
+                    other.stored.state.memory_id.clone(),
+                    one.stored.state.memory_id.clone(),
+                ));
             }
             None => kept.push((one, claims)),
         }
@@ -321,7 +324,7 @@ fn candidates(
     call: &Call<'_>,
     agent: &str,
     task: Option<&Task>,
-    errors: &[Kept<ErrorRecord>],
+    errors: &[Stored<ErrorRecord>],
     wanted: &Wanted<'_>,
     vector: Option<&Understood>,
 ) -> Result<Vec<Sketch>, Failure> {

@@ -6,7 +6,7 @@ use omir_core::value::{Map, Value, to_value};
 
 use crate::failure::Failure;
 use crate::state::{ErrorPattern, ErrorRecord, Memory, Metric, Stage, Task};
-use crate::store::{Kept, Store};
+use crate::store::{Store, Stored};
 
 fn members<S: serde::Serialize>(state: &S, hidden: &[&str]) -> Result<Map, Failure> {
     let value = to_value(state).map_err(|error| Failure::internal(error.to_string()))?;
@@ -19,7 +19,7 @@ fn members<S: serde::Serialize>(state: &S, hidden: &[&str]) -> Result<Map, Failu
 }
 
 /// Writes a memory.
-pub(crate) fn memory(kept: &Kept<Memory>) -> Result<Map, Failure> {
+pub(crate) fn memory(stored: &Stored<Memory>) -> Result<Map, Failure> {
     let hidden = [
         "tenant",
         "is_decided",
@@ -32,22 +32,22 @@ pub(crate) fn memory(kept: &Kept<Memory>) -> Result<Map, Failure> {
         "trace_id",
         "stage_relevance_map",
     ];
-    let mut map = members(&kept.state, &hidden)?;
-    if !kept.state.stage_relevance_map.is_empty() {
-        let own = to_value(&kept.state.stage_relevance_map);
+    let mut map = members(&stored.state, &hidden)?;
+    if !stored.state.stage_relevance_map.is_empty() {
+        let own = to_value(&stored.state.stage_relevance_map);
         map.insert(
             "stage_relevance_map",
             own.map_err(|error| Failure::internal(error.to_string()))?,
         );
     }
-    map.insert("content", kept.record.content.as_str());
+    map.insert("content", stored.record.content.as_str());
     map.insert("embedding", Value::Null);
-    let record = Resource::from(kept.record.clone());
+    let record = Resource::from(stored.record.clone());
     if let Some(Ok(pose)) = pose_of(&record) {
         map.insert("pose", pose.to_value());
     }
-    map.insert("access_count", kept.accesses());
-    map.insert("last_accessed", kept.last_access().map(Store::stamp));
+    map.insert("access_count", stored.accesses());
+    map.insert("last_accessed", stored.last_access().map(Store::stamp));
     Ok(map)
 }
 

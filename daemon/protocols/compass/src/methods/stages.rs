@@ -19,7 +19,7 @@ use crate::methods::tasks::{
 use crate::names::Sort;
 use crate::stages::{self, Signal, Wording};
 use crate::state::{Memory, Stage, Task};
-use crate::store::{Batch, Kept, Search, retried};
+use crate::store::{Batch, Search, Stored, retried};
 use crate::words::{StageType, TaskStatus, Word};
 
 /// The newest records of a stage among which such memories are looked for.
@@ -55,7 +55,7 @@ pub(crate) fn get_stage_context(call: &mut Call<'_>) -> Result<Map, Failure> {
 fn made(call: &Call<'_>, task: &Task, stage: &Stage, wish: &Wish) -> Result<Made, Failure> {
     let memories = memories_of_stage(call, &stage.stage_id)?;
     let counter = call.settings.token_counter;
-    let history = memories.iter().map(|kept| counter.count(&kept.record.content)).sum();
+    let history = memories.iter().map(|stored| counter.count(&stored.record.content)).sum();
     let mut draft = Draft::default();
     draft.add(Section::Current, Worth::Fixed, format!("Stage: {}", stage.stage_type));
     draft.add(Section::Current, Worth::Stage, &stage.stage_summary);
@@ -78,9 +78,9 @@ fn made(call: &Call<'_>, task: &Task, stage: &Stage, wish: &Wish) -> Result<Made
     };
     let mut found = retrieve::select(call, &task.agent_id, Some(task), &wanted)?;
     // The critical memories of other stages are told by their facts.
-    found.memories.retain(|one| one.kept.state.stage_id.as_deref() == Some(&*stage.stage_id));
+    found.memories.retain(|one| one.stored.state.stage_id.as_deref() == Some(&*stage.stage_id));
     for one in &found.memories {
-        draft.add(Section::Current, Worth::Raw, format!("- {}", one.kept.record.content.trim()));
+        draft.add(Section::Current, Worth::Raw, format!("- {}", one.stored.record.content.trim()));
     }
     let context = draft.fit(wish.budget, wish.format, counter)?;
     super::context::touch_shown(call, &task.agent_id, Some(task), &found, &context);
@@ -94,7 +94,7 @@ fn the_stage(
     task: &Task,
     id: Option<&str>,
     stage_type: Option<StageType>,
-) -> Result<Kept<Stage>, Failure> {
+) -> Result<Stored<Stage>, Failure> {
     let note = match (id, stage_type) {
         (Some(id), _) => task.stages.iter().find(|note| note.stage_id == id),
         (None, Some(wanted)) => task.stages.iter().rev().find(|note| note.stage_type == wanted),
@@ -165,7 +165,7 @@ pub(crate) fn complete_stage(call: &mut Call<'_>) -> Result<Map, Failure> {
         let mut batch = Batch::default();
         let (stage, metric) = match &wanted {
             Some(wanted) => {
-                let kept = current_stage(call, wanted)?;
+                let stored = current_stage(call, wanted)?;
                 let memories = memories_of_stage(call, wanted)?;
                 // Sent twice, it would complete two: the second one has nothing in it yet.
                 let is_second = || course.task.stages.iter().any(|note| note.is_completed);
@@ -176,7 +176,7 @@ pub(crate) fn complete_stage(call: &mut Call<'_>) -> Result<Map, Failure> {
                     )));
                 }
                 let how = Completion { summary: summary.as_deref(), insights: insights.clone() };
-                let done = course.complete(call, &mut batch, kept, &memories, &how, now)?;
+                let done = course.complete(call, &mut batch, stored, &memories, &how, now)?;
                 (Some(done.0), done.1)
             }
             None => (last_stage(call, &course.task)?, None),
@@ -219,8 +219,8 @@ fn has_entries(call: &Call<'_>, stage: &str) -> Result<bool, Failure> {
 /// Returns the stage that a task had last, if the store still has it.
 fn last_stage(call: &Call<'_>, task: &Task) -> Result<Option<Stage>, Failure> {
     let Some(note) = task.stages.last() else { return Ok(None) };
-    let kept = call.store.get_readable::<Stage>(Sort::Stage, &note.stage_id)?;
-    Ok(kept.map(|kept| kept.state))
+    let stored = call.store.get_readable::<Stage>(Sort::Stage, &note.stage_id)?;
+    Ok(stored.map(|stored| stored.state))
 }
 
 /// Returns the stage that follows by itself. After verification nothing does: the task waits for its end.

@@ -190,13 +190,14 @@ impl Interaction {
 
 fn put(call: &mut Call<'_>, wanted: &Wanted, puts_aside: bool) -> Result<Map, Failure> {
     if let Some(id) = &wanted.memory_id
-        && let Some(kept) = call.store.get::<Memory>(Sort::Memory, id)?
+        && let Some(stored) = call.store.get::<Memory>(Sort::Memory, id)?
     {
-        let is_same = kept.state.agent_id == wanted.agent && kept.record.content == wanted.content;
+        let is_same =
+            stored.state.agent_id == wanted.agent && stored.record.content == wanted.content;
         if !is_same {
             return Err(Failure::conflict(format!("the id {id:?} is taken by another memory")));
         }
-        return Ok(answer(&kept.state, kept.version, None, 0, true, true));
+        return Ok(answer(&stored.state, stored.version, None, 0, true, true));
     }
     if let Some(parent) = &wanted.parent {
         call.memory(parent)?;

@@ -15,7 +15,7 @@ use crate::names::Sort;
 use crate::state::{
     AgentSettings, Compression, CriticalPart, Memory, Metric, Stage, StageNote, Task,
 };
-use crate::store::{Batch, Kept, Shape, Store};
+use crate::store::{Batch, Shape, Store, Stored};
 use crate::words::{StageType, TaskStatus};
 
 /// Compressions that a stage or task tells of.
@@ -30,7 +30,7 @@ pub(crate) struct Course {
     /// The task as it will be.
     pub(crate) task: Task,
     /// The task as it is, if it is there.
-    pub(crate) before: Option<Kept<Task>>,
+    pub(crate) before: Option<Stored<Task>>,
     /// It has changed.
     pub(crate) is_changed: bool,
 }
@@ -46,7 +46,7 @@ pub(crate) struct Completion<'a> {
 
 impl Course {
     /// Returns the course of a task that is there.
-    pub(crate) fn of(before: Kept<Task>) -> Self {
+    pub(crate) fn of(before: Stored<Task>) -> Self {
         Self { task: before.state.clone(), before: Some(before), is_changed: false }
     }
 
@@ -130,21 +130,21 @@ impl Course {
         now: Timestamp,
     ) -> Result<String, Failure> {
         if let Some(id) = self.task.current_stage_id.clone() {
-            let kept = current_stage(call, &id)?;
+            let stored = current_stage(call, &id)?;
             let memories = memories_of_stage(call, &id)?;
             if memories.is_empty() {
-                let mut stage = kept.state.clone();
+                let mut stage = stored.state.clone();
                 stage.stage_type = stage_type;
                 stage.updated_at = Store::stamp(now);
                 let shape = shape_of_stage(call, batch, &stage)?;
-                call.store.change(batch, &kept, &stage, &shape)?;
+                call.store.change(batch, &stored, &stage, &shape)?;
                 for note in self.task.stages.iter_mut().filter(|note| note.stage_id == id) {
                     note.stage_type = stage_type;
                 }
                 self.is_changed = true;
                 return Ok(id);
             }
-            self.complete(call, batch, kept, &memories, &Completion::default(), now)?;
+            self.complete(call, batch, stored, &memories, &Completion::default(), now)?;
         }
         self.begin(call, batch, stage_type, now)
     }
@@ -154,12 +154,12 @@ impl Course {
         &mut self,
         call: &Call<'_>,
         batch: &mut Batch,
-        kept: Kept<Stage>,
-        memories: &[Kept<Memory>],
+        stored: Stored<Stage>,
+        memories: &[Stored<Memory>],
         how: &Completion<'_>,
         now: Timestamp,
     ) -> Result<(Stage, Option<Metric>), Failure> {
-        let mut stage = kept.state.clone();
+        let mut stage = stored.state.clone();
         let mut metric = None;
         let has_summary = how.summary.is_some() || call.settings.stage_completion_auto_compress;
         if has_summary && !memories.is_empty() {
@@ -170,13 +170,13 @@ impl Course {
         if let Some(insights) = &how.insights {
             stage.stage_insights.clone_from(insights);
         }
-        let ids = memories.iter().map(|kept| kept.state.memory_id.clone());
+        let ids = memories.iter().map(|stored| stored.state.memory_id.clone());
         stage.raw_memory_refs = ids.take(MOST_REFS).collect();
         stage.memory_count = u64::try_from(memories.len()).ok();
         stage.completed_at = Some(Store::stamp(now));
         stage.updated_at = Store::stamp(now);
         let shape = shape_of_stage(call, batch, &stage)?;
-        call.store.change(batch, &kept, &stage, &shape)?;
+        call.store.change(batch, &stored, &stage, &shape)?;
         for note in self.task.stages.iter_mut().filter(|note| note.stage_id == stage.stage_id) {
             note.is_completed = true;
             note.input_tokens = metric.as_ref().map(|metric| metric.input_tokens);
@@ -205,7 +205,7 @@ impl Course {
                 Some(stage) => stage.clone(),
                 // One that is lost or was forgotten keeps no task from going on.
                 None => match call.store.get_readable::<Stage>(Sort::Stage, &note.stage_id)? {
-                    Some(kept) => kept.state,
+                    Some(stored) => stored.state,
                     None => continue,
                 },
             };
@@ -262,11 +262,11 @@ impl Course {
     pub(crate) fn in_force(
         &self,
         call: &Call<'_>,
-        memories: &[Kept<Memory>],
+        memories: &[Stored<Memory>],
     ) -> Result<InForce, Failure> {
         let agent =
             call.store.get_readable::<AgentSettings>(Sort::Settings, &self.task.agent_id)?;
-        let agent = agent.map(|kept| kept.state.compression).unwrap_or_default();
+        let agent = agent.map(|stored| stored.state.compression).unwrap_or_default();
         let errors = match self.task.current_stage_id.as_deref() {
             Some(stage) => errors_of_stage(call, stage)?,
             None => 0,
@@ -339,15 +339,15 @@ fn source(text: &str, relevance: f64, critical: CriticalPart) -> Source {
 pub(crate) fn compressed(
     call: &Call<'_>,
     task: &Task,
-    memories: &[Kept<Memory>],
+    memories: &[Stored<Memory>],
     ratio: f64,
     given: Option<&str>,
 ) -> Result<Compressed, Failure> {
-    let of = |kept: &Kept<Memory>| Source {
-        text: kept.record.content.clone(),
-        relevance: kept.state.relevance_score,
-        critical: kept.state.critical_part(),
-        is_correction: kept.state.corrects.is_some() && kept.state.success != Some(false),
+    let of = |stored: &Stored<Memory>| Source {
+        text: stored.record.content.clone(),
+        relevance: stored.state.relevance_score,
+        critical: stored.state.critical_part(),
+        is_correction: stored.state.corrects.is_some() && stored.state.success != Some(false),
     };
     let sources: Vec<Source> = memories.iter().rev().map(of).collect();
     let bytes: usize = sources.iter().map(|source| source.text.len()).sum();
@@ -404,13 +404,13 @@ fn metric(call: &Call<'_>, made: &Compressed, compression_type: &str, now: Times
 }
 
 /// Returns a stage that a task names: it is there, unless a person took it out of the store by hand.
-pub(crate) fn current_stage(call: &Call<'_>, id: &str) -> Result<Kept<Stage>, Failure> {
+pub(crate) fn current_stage(call: &Call<'_>, id: &str) -> Result<Stored<Stage>, Failure> {
     let stage = call.store.get::<Stage>(Sort::Stage, id)?;
     stage.ok_or_else(|| Failure::not_found("stage", id))
 }
 
 /// Returns the memories of a stage, newest first.
-pub(crate) fn memories_of_stage(call: &Call<'_>, id: &str) -> Result<Vec<Kept<Memory>>, Failure> {
+pub(crate) fn memories_of_stage(call: &Call<'_>, id: &str) -> Result<Vec<Stored<Memory>>, Failure> {
     call.store.all(call.store.name(Sort::StageHandle, id)?)
 }
 

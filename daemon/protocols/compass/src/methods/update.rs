@@ -20,36 +20,36 @@ pub(crate) fn update(call: &mut Call<'_>) -> Result<Map, Failure> {
     let changes = Changes::read(&mut call.params)?;
     call.params.finish()?;
     retried(|| {
-        let kept = call.memory(&id)?;
-        if seen.is_some_and(|seen| !kept.state.is_as_in(seen as u64, kept.version)) {
+        let stored = call.memory(&id)?;
+        if seen.is_some_and(|seen| !stored.state.is_as_in(seen as u64, stored.version)) {
             let message = format!(
                 "the memory {id:?} is version {}; read it, and send the change with that version",
-                kept.version
+                stored.version
             );
             return Err(Failure::conflict(message));
         }
-        let mut state = kept.state.clone();
-        let content = changes.content.as_deref().unwrap_or(&kept.record.content).to_owned();
-        let is_other = content != kept.record.content;
+        let mut state = stored.state.clone();
+        let content = changes.content.as_deref().unwrap_or(&stored.record.content).to_owned();
+        let is_other = content != stored.record.content;
         changes.apply(&mut state, is_other, &content, call.settings.token_counter);
-        let is_same = state == kept.state && content == kept.record.content;
+        let is_same = state == stored.state && content == stored.record.content;
         let mut map = Map::new();
         map.insert("memory_id", id.as_str());
         if is_same {
-            map.insert("version", kept.version);
+            map.insert("version", stored.version);
             map.insert("unchanged", true);
             return Ok(map);
         }
         let (now, _) = call.store.now();
-        let until = match state.memory_type == kept.state.memory_type {
-            true => kept.record.valid_until.as_ref().map(|until| until.at()),
+        let until = match state.memory_type == stored.state.memory_type {
+            true => stored.record.valid_until.as_ref().map(|until| until.at()),
             false => valid_until(call, state.memory_type, now),
         };
         let mut batch = Batch::default();
         let shape = call.store.shape_of_memory(&mut batch, &state, &content, until)?;
-        let name = call.store.change(&mut batch, &kept, &state, &shape)?;
+        let name = call.store.change(&mut batch, &stored, &state, &shape)?;
         let written = call.commit(batch)?;
-        let (version, unchanged) = written.version(&name).unwrap_or((kept.version, false));
+        let (version, unchanged) = written.version(&name).unwrap_or((stored.version, false));
         map.insert("version", version);
         map.insert("unchanged", unchanged);
         Ok(map)

@@ -15,7 +15,7 @@ use crate::failure::Failure;
 use crate::names::Sort;
 use crate::settings::Settings;
 use crate::state::Budget;
-use crate::store::{Batch, Kept, Shape, Store, retried};
+use crate::store::{Batch, Shape, Store, Stored, retried};
 
 /// A dollar, which a lease grows by at most, unless one request may cost more.
 const DOLLAR: u64 = 1_000_000;
@@ -156,7 +156,7 @@ fn this_month<'a>(
     let (now, _) = store.now();
     let name = Store::stamp(now).chars().take("2026-11".len()).collect::<String>();
     if account.as_ref().is_none_or(|month| month.name != name) {
-        let known = store.get::<Budget>(Sort::Budget, &name)?.map(|kept| kept.state);
+        let known = store.get::<Budget>(Sort::Budget, &name)?.map(|stored| stored.state);
         let leased = known.as_ref().map_or(0, |known| micros_of(known.leased_usd));
         let alerted = known.is_some_and(|known| known.alerted);
         *account = Some(Month { name, leased, spent: leased, pending: 0, alerted });
@@ -188,9 +188,9 @@ fn write(engine: &Engine, month: &Month) -> Result<(), Failure> {
     };
     retried(|| {
         let mut batch = Batch::default();
-        let known: Option<Kept<Budget>> = store.get(Sort::Budget, &month.name)?;
+        let known: Option<Stored<Budget>> = store.get(Sort::Budget, &month.name)?;
         match &known {
-            Some(kept) => store.change(&mut batch, kept, &state, &shape)?,
+            Some(stored) => store.change(&mut batch, stored, &state, &shape)?,
             None => store.add(&mut batch, Sort::Budget, &state, &shape)?,
         };
         let written = store.commit(batch)?;
@@ -276,7 +276,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let engine = open(dir.path(), &TestClock::new());
         let (account, settings) = (Account::default(), settings(10.0));
-        let kept = || -> Kept<Budget> {
+        let stored = || -> Stored<Budget> {
             let store = Store::new(&engine, DEFAULT_TENANT);
             store.get(Sort::Budget, "2026-06").unwrap().unwrap()
         };
@@ -284,11 +284,11 @@ mod tests {
             let reserved = account.reserve(&engine, &settings, 1_000).unwrap();
             account.settle(&engine, &settings, reserved, 1_000);
         }
-        assert_eq!(kept().version, 1, "a twentieth of ten dollars is half a dollar");
+        assert_eq!(stored().version, 1, "a twentieth of ten dollars is half a dollar");
         // One that may cost more than a share leases what it needs.
         let reserved = account.reserve(&engine, &settings, 5_000_000).unwrap();
         account.settle(&engine, &settings, reserved, 0);
-        assert_eq!((kept().version, kept().state.leased_usd), (2, 5.4));
+        assert_eq!((stored().version, stored().state.leased_usd), (2, 5.4));
         engine.stop();
     }
 

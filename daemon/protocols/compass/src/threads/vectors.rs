@@ -229,17 +229,17 @@ fn dues(blanks: Vec<Blank>) -> Vec<Due> {
 fn blank(shared: &Shared, maker: &Maker, due: &Due) -> Result<Option<Blank>, Failure> {
     let (tenant, id) = due;
     let store = Store::new(&shared.engine, tenant);
-    let Some(kept) = store.get_readable::<Memory>(Sort::Memory, id)? else { return Ok(None) };
-    if kept.state.archived || maker.has_made(&kept.record) {
+    let Some(stored) = store.get_readable::<Memory>(Sort::Memory, id)? else { return Ok(None) };
+    if stored.state.archived || maker.has_made(&stored.record) {
         return Ok(None);
     }
-    let Memory { tenant, agent_id, task_id, .. } = &kept.state;
+    let Memory { tenant, agent_id, task_id, .. } = &stored.state;
     let whom = task_id.as_ref().map(|task| For {
         tenant: tenant.clone(),
         agent: agent_id.clone(),
         task: task.clone(),
     });
-    let (bytes, text) = (kept.bytes.len(), kept.record.content);
+    let (bytes, text) = (stored.bytes.len(), stored.record.content);
     Ok(Some(Blank { due: due.clone(), hash: hash_of(&text), text, bytes, whom }))
 }
 

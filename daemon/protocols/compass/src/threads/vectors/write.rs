@@ -8,7 +8,7 @@ use crate::model::embedding::{Maker, hash_of};
 use crate::names::Sort;
 use crate::shared::Shared;
 use crate::state::Memory;
-use crate::store::{Batch, Kept, Shape, Store, retried};
+use crate::store::{Batch, Shape, Store, Stored, retried};
 
 /// States vectors on their memories, all in one write.
 pub(super) fn state_all(
@@ -25,11 +25,11 @@ pub(super) fn state_all(
         for (blank, vector) in blanks.iter().zip(vectors) {
             let (tenant, id) = &blank.due;
             let store = Store::new(&shared.engine, tenant);
-            let Some(kept) = store.get_readable::<Memory>(Sort::Memory, id)? else { continue };
+            let Some(stored) = store.get_readable::<Memory>(Sort::Memory, id)? else { continue };
             // It says something else by now, and waits for that once more.
-            let is_as_it_was = hash_of(&kept.record.content) == blank.hash;
-            if is_as_it_was && !kept.state.archived && !maker.has_made(&kept.record) {
-                state_one(&store, &mut batch, &kept, maker, blank, vector)?;
+            let is_as_it_was = hash_of(&stored.record.content) == blank.hash;
+            if is_as_it_was && !stored.state.archived && !maker.has_made(&stored.record) {
+                state_one(&store, &mut batch, &stored, maker, blank, vector)?;
             }
         }
         if !batch.is_empty() {
@@ -42,16 +42,16 @@ pub(super) fn state_all(
 fn state_one(
     store: &Store,
     batch: &mut Batch,
-    kept: &Kept<Memory>,
+    stored: &Stored<Memory>,
     maker: &Maker,
     blank: &Blank,
     vector: &Vector,
 ) -> Result<(), Failure> {
-    let state = kept.state.with_vector(kept.version);
+    let state = stored.state.with_vector(stored.version);
     let shape = Shape {
         vector: Some(maker.stated(vector.clone(), &blank.hash)),
-        ..Shape::of(&kept.record)
+        ..Shape::of(&stored.record)
     };
-    store.change(batch, kept, &state, &shape)?;
+    store.change(batch, stored, &state, &shape)?;
     Ok(())
 }
