@@ -7,7 +7,7 @@ use omir_core::spatial::SpatialPose;
 use omird_router::Admitted;
 
 use crate::failure::Failure;
-use crate::model::Use;
+use crate::model::ModelUse;
 use crate::names::Sort;
 use crate::params::Params;
 use crate::queues::patterns::PatternQueue;
@@ -33,7 +33,7 @@ pub(crate) struct Call<'a> {
     pub(crate) admitted: &'a mut Admitted,
     pub(crate) shared: &'a Shared,
     pub(crate) patterns: &'a PatternQueue,
-    pub(crate) model: Use,
+    pub(crate) model: ModelUse,
     /// The agent that the answer is about.
     pub(crate) agent: Option<String>,
     /// The answer is less than was asked for.

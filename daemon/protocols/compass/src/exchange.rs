@@ -17,7 +17,7 @@ use crate::failure::Failure;
 use crate::jsonrpc::{self, INVALID_REQUEST, RpcCall, RpcError};
 use crate::methods::{self, COMPASS, Entry, UNKNOWN, Waits};
 use crate::model::waiting_pool::{Job, WaitingPool};
-use crate::model::{Use, embedding, summary};
+use crate::model::{ModelUse, embedding, summary};
 use crate::money::account::dollars;
 use crate::names::uuid;
 use crate::params::Params;
@@ -141,7 +141,7 @@ impl Compass {
             admitted,
             shared: &self.shared,
             patterns: &self.patterns,
-            model: Use::default(),
+            model: ModelUse::default(),
             agent: None,
             degraded: false,
         };

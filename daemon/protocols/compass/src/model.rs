@@ -18,14 +18,14 @@ use std::cell::{Cell, RefCell};
 
 use crate::compress::{Compressed, Source};
 
-/// A caller's wish for a model.
+/// A caller's preference about a summary by a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum Wish {
+pub(crate) enum Preference {
     /// This call takes no model's time.
     #[default]
     None,
     /// If it is there, and can be paid for.
-    Wanted,
+    Preferred,
     /// The caller takes nothing else.
     Required,
 }
@@ -48,8 +48,8 @@ impl Similarity {
 
 /// The use of a model by one call.
 #[derive(Debug, Default)]
-pub(crate) struct Use {
-    pub(crate) wish: Wish,
+pub(crate) struct ModelUse {
+    pub(crate) preference: Preference,
     /// Millionths of a dollar.
     pub(crate) cost: Cell<u64>,
     /// It was wanted and there, and something else stands in its place.

@@ -13,7 +13,8 @@ use crate::call::{CRITICAL_IMPORTANCE, Call, MOST_RECENT_ERRORS};
 use crate::context::{Draft, Section, Worth};
 use crate::failure::Failure;
 use crate::methods::context::{
-    BUDGETS, Made, Wish, coherence_of, coverage, critical_facts, line_of_error, or_nothing,
+    BUDGETS, BuiltContext, ContextRequest, coherence_of, coverage, critical_facts, line_of_error,
+    or_nothing,
 };
 use crate::methods::criticality;
 use crate::methods::errors::log_of;
@@ -85,17 +86,22 @@ pub(crate) fn get_strategic_context(call: &mut Call<'_>) -> Result<Map, Failure>
     let focus = focus(&stated, &metrics);
     let worked = task.and_then(|task| {
         let grounds = Grounds::of(call, &task.state, &focus)?;
-        let made = grounds.made(&task.state, &decision, budget, call.settings.token_counter)?;
+        let built =
+            grounds.build_context(&task.state, &decision, budget, call.settings.token_counter)?;
         call.store.touch(grounds.successes.iter().map(|stored| stored.bytes.as_slice()));
-        Ok((task.state.critical_constraints, grounds, made))
+        Ok((task.state.critical_constraints, grounds, built))
     });
-    let (constraints, grounds, made) = match or_nothing(call, worked)? {
+    let (constraints, grounds, built) = match or_nothing(call, worked)? {
         Some(worked) => worked,
-        None => (Vec::new(), Grounds::default(), Made::empty(call, &Wish::plain(None, budget))?),
+        None => (
+            Vec::new(),
+            Grounds::default(),
+            BuiltContext::empty(call, &ContextRequest::plain(None, budget))?,
+        ),
     };
     // As sure as the patterns it rests on; without any, as the facts that it covers.
     let surest = grounds.patterns.iter().map(|stored| stored.state.confidence).reduce(f64::max);
-    let confidence = surest.unwrap_or(made.coverage);
+    let confidence = surest.unwrap_or(built.coverage);
     let mut map = Map::new();
     map.insert("context_id", call.store.new_id());
     map.insert("task_id", task_id);
@@ -108,10 +114,10 @@ pub(crate) fn get_strategic_context(call: &mut Call<'_>) -> Result<Map, Failure>
     map.insert("successes", Value::Array(shown.collect::<Result<Vec<_>, _>>()?));
     let shown = grounds.stages.iter().map(|stage| shown::stage(stage).map(Value::Object));
     map.insert("stages", Value::Array(shown.collect::<Result<Vec<_>, _>>()?));
-    map.insert("context", made.context.context.clone());
-    map.insert("token_count", made.context.tokens);
+    map.insert("context", built.context.context.clone());
+    map.insert("token_count", built.context.tokens);
     map.insert("confidence", confidence);
-    map.insert("quality", made.quality());
+    map.insert("quality", built.quality());
     Ok(map)
 }
 
@@ -163,13 +169,13 @@ impl Grounds {
     }
 
     /// Makes the context of them.
-    fn made(
+    fn build_context(
         &self,
         task: &Task,
         decision: &str,
         budget: usize,
         counter: Counter,
-    ) -> Result<Made, Failure> {
+    ) -> Result<BuiltContext, Failure> {
         let mut draft = Draft::default();
         draft.add(Section::Progress, Worth::Fixed, format!("Decision: {decision}"));
         if !task.task_goal.is_empty() {
@@ -203,7 +209,7 @@ impl Grounds {
         let history = task.metrics.last().map_or(0, |metric| metric.input_tokens);
         let history = usize::try_from(history).unwrap_or(usize::MAX);
         let coverage = coverage(&self.facts, &context);
-        Ok(Made { context, coverage, coherence, history })
+        Ok(BuiltContext { context, coverage, coherence, history })
     }
 }
 

@@ -6,7 +6,7 @@ use omir_core::value::{Map, Value};
 
 use crate::call::Call;
 use crate::failure::Failure;
-use crate::methods::modelled::take_wish;
+use crate::methods::modelled::take_preference;
 use crate::methods::shown;
 use crate::names::Sort;
 use crate::state::{AgentSettings, Compression, Metric, Stage, Task};
@@ -19,7 +19,7 @@ pub(crate) fn compress_stage(call: &mut Call<'_>) -> Result<Map, Failure> {
     let id = call.params.id("stage_id")?;
     let id = call.params.required("stage_id", id)?.to_owned();
     let ratio = call.params.number("ratio", 1.0, 20.0)?;
-    take_wish(call)?;
+    take_preference(call)?;
     call.params.finish()?;
     retried(|| {
         let stored = call.stage(&id)?;
@@ -49,7 +49,7 @@ pub(crate) fn compress_task(call: &mut Call<'_>) -> Result<Map, Failure> {
     let id = call.params.id("task_id")?;
     let id = call.params.required("task_id", id)?.to_owned();
     let ratio = call.params.number("ratio", 1.0, 10.0)?;
-    take_wish(call)?;
+    take_preference(call)?;
     call.params.finish()?;
     retried(|| {
         let mut course = Course::of(call.task(&id)?);

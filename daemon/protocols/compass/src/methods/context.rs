@@ -8,13 +8,13 @@ use omird_engine::Code;
 use omird_text::{Claim, TokenCounter, sentences};
 
 use crate::call::Call;
-use crate::compress::{LANGUAGE, Said, Source, facts_of};
+use crate::compress::{FactSearch, LANGUAGE, Source, facts_of};
 use crate::context::{Context, Draft, Section, Worth};
 use crate::failure::Failure;
-use crate::methods::retrieve::{Ranked, Selection, Wanted, select, touch_all};
+use crate::methods::retrieve::{Ranked, RetrieveRequest, Selection, select, touch_all};
 use crate::methods::tasks::current_stage;
 use crate::names::Sort;
-use crate::repetition::{Heard, failures, is_printed, shown};
+use crate::repetition::{SeenSentences, failures, is_printed, shown};
 use crate::state::{ErrorRecord, Stage, Task};
 use crate::store::{Search, Sketch};
 use crate::words::{Format, Level, Word};
@@ -38,7 +38,7 @@ const MOST_SENTENCES: usize = 100;
 pub(crate) fn get_context(call: &mut Call<'_>) -> Result<Map, Failure> {
     let named = call.params.has("agent_id") || !call.params.has("task_id");
     let agent = if named { Some(call.take_agent()?) } else { None };
-    let wish = Wish::read(&mut call.params, 2000)?;
+    let request = ContextRequest::read(&mut call.params, 2000)?;
     let worked = call.take_task(agent.as_deref()).and_then(|task| {
         call.params.id("agent_id")?;
         call.params.finish()?;
@@ -47,14 +47,14 @@ pub(crate) fn get_context(call: &mut Call<'_>) -> Result<Map, Failure> {
             (None, Some(task)) => task.state.agent_id.clone(),
             (None, None) => return Err(Failure::params("/task_id", "task_id: names no task")),
         };
-        made(call, &agent, task.as_ref().map(|task| &task.state), &wish)
+        build_context(call, &agent, task.as_ref().map(|task| &task.state), &request)
     });
-    let made = or_empty(call, worked, &wish)?;
-    Ok(made.answer())
+    let built = or_empty(call, worked, &request)?;
+    Ok(built.answer())
 }
 
-/// A wish for a context.
-pub(crate) struct Wish {
+/// A request for a context.
+pub(crate) struct ContextRequest {
     pub(crate) query: Option<String>,
     pub(crate) budget: usize,
     pub(crate) k: usize,
@@ -62,8 +62,8 @@ pub(crate) struct Wish {
     pub(crate) format: Format,
 }
 
-impl Wish {
-    /// Returns the wish for a text within a budget.
+impl ContextRequest {
+    /// Returns the request for a text within a budget.
     pub(crate) fn plain(query: Option<String>, budget: usize) -> Self {
         Self { query, budget, k: 10, level: Level::Auto, format: Format::Markdown }
     }
@@ -82,8 +82,8 @@ impl Wish {
     }
 }
 
-/// A context with what is told beside it.
-pub(crate) struct Made {
+/// A context, and the measures that are answered with it.
+pub(crate) struct BuiltContext {
     pub(crate) context: Context,
     pub(crate) coverage: f64,
     pub(crate) coherence: f64,
@@ -91,11 +91,11 @@ pub(crate) struct Made {
     pub(crate) history: usize,
 }
 
-impl Made {
+impl BuiltContext {
     /// Returns a context without anything in it.
-    pub(crate) fn empty(call: &Call<'_>, wish: &Wish) -> Result<Self, Failure> {
+    pub(crate) fn empty(call: &Call<'_>, request: &ContextRequest) -> Result<Self, Failure> {
         let counter = call.settings.token_counter;
-        let context = Draft::default().fit(wish.budget, wish.format, counter)?;
+        let context = Draft::default().fit(request.budget, request.format, counter)?;
         Ok(Self { context, coverage: 0.0, coherence: 1.0, history: 0 })
     }
 
@@ -126,12 +126,12 @@ impl Made {
 /// Answers with an empty context where the store fails: an agent goes on without memories rather than not at all.
 pub(crate) fn or_empty(
     call: &mut Call<'_>,
-    worked: Result<Made, Failure>,
-    wish: &Wish,
-) -> Result<Made, Failure> {
+    worked: Result<BuiltContext, Failure>,
+    request: &ContextRequest,
+) -> Result<BuiltContext, Failure> {
     match or_nothing(call, worked)? {
-        Some(made) => Ok(made),
-        None => Made::empty(call, wish),
+        Some(built) => Ok(built),
+        None => BuiltContext::empty(call, request),
     }
 }
 
@@ -152,31 +152,31 @@ pub(crate) fn or_nothing<T>(
 }
 
 /// Makes the context of an agent, or of one of its tasks.
-pub(crate) fn made(
+pub(crate) fn build_context(
     call: &Call<'_>,
     agent: &str,
     task: Option<&Task>,
-    wish: &Wish,
-) -> Result<Made, Failure> {
+    request: &ContextRequest,
+) -> Result<BuiltContext, Failure> {
     // Without a question, memories of the current stage matter most; other stages have their summaries.
     let is_of_stage = task.is_some_and(|task| task.current_stage_id.is_some())
-        && wish.query.is_none()
-        && wish.level == Level::Auto;
-    let wanted = Wanted {
-        query: wish.query.as_deref(),
-        k: wish.k,
+        && request.query.is_none()
+        && request.level == Level::Auto;
+    let search = RetrieveRequest {
+        query: request.query.as_deref(),
+        k: request.k,
         types: Vec::new(),
         stage_id: task.filter(|_| is_of_stage).and_then(|task| task.current_stage_id.as_deref()),
         stage_type: None,
         min_score: 0.0,
         archived: false,
     };
-    let with_raw = matches!(wish.level, Level::Auto | Level::Raw);
-    let found = select(call, agent, task, &wanted)?;
+    let with_raw = matches!(request.level, Level::Auto | Level::Raw);
+    let found = select(call, agent, task, &search)?;
     let mut draft = Draft::default();
     let (facts, history, looked_at) = match task {
         Some(task) => {
-            let (facts, history) = write_task(call, &mut draft, task, wish)?;
+            let (facts, history) = write_task(call, &mut draft, task, request)?;
             (facts, history, 1.0)
         }
         None => {
@@ -189,13 +189,13 @@ pub(crate) fn made(
     // Those of a task are never cut. An agent may have any number, and never loses one: the newest that fit into a half.
     match task {
         Some(_) => draft.add_facts(&facts),
-        None => draft.add_facts(&newest_within(call, &facts, wish.budget / 2)),
+        None => draft.add_facts(&newest_within(call, &facts, request.budget / 2)),
     }
     if with_raw {
         let section = if task.is_some() { Section::Current } else { Section::Memories };
-        add_memories(call, &mut draft, section, &found.memories, &facts, wish);
+        add_memories(call, &mut draft, section, &found.memories, &facts, request);
     }
-    let context = draft.fit(wish.budget, wish.format, call.settings.token_counter)?;
+    let context = draft.fit(request.budget, request.format, call.settings.token_counter)?;
     if with_raw {
         touch_shown(call, agent, task, &found, &context);
     }
@@ -205,7 +205,7 @@ pub(crate) fn made(
         true => found.coverage,
         false => coverage(&facts, &context) * found.known,
     };
-    Ok(Made { context, coverage: coverage * looked_at, coherence, history })
+    Ok(BuiltContext { context, coverage: coverage * looked_at, coherence, history })
 }
 
 /// Adds memories, best first. The best are worth more than what is over, as far as their short forms take [`SHARE_OF_NOW`] of
@@ -216,24 +216,24 @@ fn add_memories(
     section: Section,
     memories: &[Ranked],
     facts: &[String],
-    wish: &Wish,
+    request: &ContextRequest,
 ) {
-    let mut heard = Heard::default();
-    facts.iter().for_each(|fact| heard.hear(fact));
+    let mut seen = SeenSentences::default();
+    facts.iter().for_each(|fact| seen.add(fact));
     let mut times: Vec<&str> =
         memories.iter().map(|one| one.stored.state.timestamp.as_str()).collect();
     times.sort_by_key(|at| Timestamp::parse(at).ok());
     let mut told: HashSet<String> = HashSet::new();
-    let mut room = wish.budget / SHARE_OF_NOW;
+    let mut room = request.budget / SHARE_OF_NOW;
     for one in memories {
         let content = &one.stored.record.content;
-        let text = match wish.level {
+        let text = match request.level {
             // A caller that asks for raw memories gets them as they are.
             Level::Raw => content.trim().to_owned(),
-            _ => shown(content, &heard),
+            _ => shown(content, &seen),
         };
         // Printed output shows no text of its own; a question gets its summary, which may hold the answer.
-        let text = match &wish.query {
+        let text = match &request.query {
             Some(_) if text.is_empty() && is_printed(content) => one.stored.state.summary.clone(),
             _ => text,
         };
@@ -241,7 +241,7 @@ fn add_memories(
             continue;
         }
         let content = format!("- {text}");
-        let short = without(&one.stored.state.summary, &heard, "; ");
+        let short = without(&one.stored.state.summary, &seen, "; ");
         // The members of an object are short, and a summary of what was printed is a part of it that says nothing.
         let has_short = !short.is_empty() && !is_printed(&one.stored.record.content);
         let short = has_short.then(|| format!("- {short}"));
@@ -252,15 +252,15 @@ fn add_memories(
         }
         let worth = if is_now { Worth::Now } else { Worth::Raw };
         let in_time = times.iter().position(|at| *at == one.stored.state.timestamp);
-        let at = in_time.filter(|_| wish.query.is_none()).map_or(1, |at| at + 1);
+        let at = in_time.filter(|_| request.query.is_none()).map_or(1, |at| at + 1);
         draft.add_with_short(section, worth, &content, short, at);
     }
 }
 
 /// Returns a summary without the sentences that are said elsewhere. `end` stands behind a sentence that has no mark.
-fn without(summary: &str, heard: &Heard, end: &str) -> String {
+fn without(summary: &str, seen: &SeenSentences, end: &str) -> String {
     let mut text = String::new();
-    for sentence in sentences(summary).filter(|sentence| !heard.holds(sentence)) {
+    for sentence in sentences(summary).filter(|sentence| !seen.covers(sentence)) {
         if !text.is_empty() {
             text.push_str(if text.ends_with(['.', '!', '?', ')', '"']) { " " } else { end });
         }
@@ -276,8 +276,8 @@ pub(crate) fn coverage(facts: &[String], context: &Context) -> f64 {
     if facts.is_empty() {
         return 1.0;
     }
-    let mut said = Said::of(texts);
-    facts.iter().filter(|fact| said.holds(fact)).count() as f64 / facts.len().max(1) as f64
+    let mut search = FactSearch::of(texts);
+    facts.iter().filter(|fact| search.finds(fact)).count() as f64 / facts.len().max(1) as f64
 }
 
 fn collect<'a>(value: &'a Value, texts: &mut Vec<&'a str>) {
@@ -337,7 +337,7 @@ pub(crate) fn touch_shown(
     // A sentence of it alone is that of a summary: a memory stands in a line of its own.
     let is_in = |one: &&Ranked| {
         let content = one.stored.record.content.trim();
-        let begins = shown(content, &Heard::default());
+        let begins = shown(content, &SeenSentences::default());
         let begins = begins.lines().next().map(|first| format!("- {first}"));
         let first = sentences(&one.stored.state.summary).next();
         let line = first.map(|first| format!("- {first}"));
@@ -356,17 +356,17 @@ fn write_task(
     call: &Call<'_>,
     draft: &mut Draft,
     task: &Task,
-    wish: &Wish,
+    request: &ContextRequest,
 ) -> Result<(Vec<String>, usize), Failure> {
-    let level = wish.level;
+    let level = request.level;
     let (with_task, with_stages) =
         (matches!(level, Level::Auto | Level::Task), matches!(level, Level::Auto | Level::Stage));
     let facts = critical_facts(call, task)?;
-    let mut heard = Heard::default();
-    facts.iter().for_each(|fact| heard.hear(fact));
+    let mut seen = SeenSentences::default();
+    facts.iter().for_each(|fact| seen.add(fact));
     if with_task {
         write_progress(draft, task, &facts);
-        heard.hear(task.task_progress_summary.as_deref().unwrap_or_default());
+        seen.add(task.task_progress_summary.as_deref().unwrap_or_default());
     }
     let mut failed: Vec<String> = Vec::new();
     let mut history = 0;
@@ -383,7 +383,7 @@ fn write_task(
         }
     }
     // The newest ones, until they alone are above the budget whatever the form: the others would be cut anyway.
-    let (mut told, most) = (0, wish.budget.saturating_mul(2));
+    let (mut told, most) = (0, request.budget.saturating_mul(2));
     for note in task.stages.iter().rev().filter(|note| note.is_completed) {
         let is_told = with_stages && told <= most;
         if let Some(input) = note.input_tokens.filter(|_| !is_told) {
@@ -395,11 +395,11 @@ fn write_task(
         history += usize::try_from(input).unwrap_or(usize::MAX);
         failed.extend(stage.stage_insights.iter().flat_map(|insight| failures(insight)));
         if is_told && !stage.stage_summary.is_empty() {
-            let summary = without(&stage.stage_summary, &heard, "; ");
+            let summary = without(&stage.stage_summary, &seen, "; ");
             if summary.is_empty() {
                 continue;
             }
-            heard.hear(&summary);
+            seen.add(&summary);
             let text = format!("- {}: {summary}", stage.stage_type);
             told += call.settings.token_counter.count(&text);
             draft.add(Section::Past, Worth::Past, text);
@@ -425,11 +425,11 @@ pub(crate) fn write_progress(draft: &mut Draft, task: &Task, facts: &[String]) {
     if let Some(completed) = completed(task) {
         draft.add(Section::Progress, Worth::Past, format!("Completed: {completed}"));
     }
-    let mut heard = Heard::default();
-    facts.iter().for_each(|fact| heard.hear(fact));
-    heard.hear(&task.task_goal);
+    let mut seen = SeenSentences::default();
+    facts.iter().for_each(|fact| seen.add(fact));
+    seen.add(&task.task_goal);
     let summary = task.task_progress_summary.as_deref().unwrap_or_default();
-    draft.add(Section::Progress, Worth::Progress, without(summary, &heard, "\n"));
+    draft.add(Section::Progress, Worth::Progress, without(summary, &seen, "\n"));
 }
 
 /// Names the stages that are completed; many are counted by their type.
@@ -460,10 +460,10 @@ fn write_errors(
     task: &Task,
     failed: &[String],
 ) -> Result<(), Failure> {
-    let mut heard = Heard::default();
+    let mut seen = SeenSentences::default();
     let recorded = call.recent_errors(task, MOST_ERRORS)?;
     for error in &recorded {
-        heard.hear(&error.state.error_description);
+        seen.add(&error.state.error_description);
         draft.add(Section::Errors, Worth::Error, line_of_error(&error.state));
     }
     let mut room = MOST_ERRORS.saturating_sub(recorded.len());
@@ -471,8 +471,8 @@ fn write_errors(
         if room == 0 {
             break;
         }
-        if !heard.holds(failure) {
-            heard.hear(failure);
+        if !seen.covers(failure) {
+            seen.add(failure);
             draft.add(Section::Errors, Worth::Error, format!("- seen: {failure}"));
             room -= 1;
         }

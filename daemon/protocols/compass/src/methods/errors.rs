@@ -7,7 +7,7 @@ use omir_core::value::{Map, Value};
 
 use crate::call::{Call, MOST_RECENT_ERRORS};
 use crate::failure::Failure;
-use crate::methods::context::{Made, Wish, made, or_nothing};
+use crate::methods::context::{BuiltContext, ContextRequest, build_context, or_nothing};
 use crate::methods::criticality::prevent;
 use crate::methods::patterns::{Scope, patterns_under, shown_patterns};
 use crate::methods::shown;
@@ -248,23 +248,23 @@ pub(crate) fn get_error_aware_context(call: &mut Call<'_>) -> Result<Map, Failur
     let least = super::context::BUDGETS;
     let budget = call.params.count("token_budget", least.0, least.1)?.unwrap_or(2000);
     call.params.finish()?;
-    let wish = Wish::plain(query, budget);
+    let request = ContextRequest::plain(query, budget);
     let worked = task.and_then(|task| {
         let task = task.state;
-        let made = made(call, &task.agent_id, Some(&task), &wish)?;
-        Ok((made, Lessons::of(call, &task)?))
+        let built = build_context(call, &task.agent_id, Some(&task), &request)?;
+        Ok((built, Lessons::of(call, &task)?))
     });
-    let (made, lessons) = match or_nothing(call, worked)? {
+    let (built, lessons) = match or_nothing(call, worked)? {
         Some(worked) => worked,
-        None => (Made::empty(call, &wish)?, Lessons::default()),
+        None => (BuiltContext::empty(call, &request)?, Lessons::default()),
     };
     let mut map = Map::new();
-    map.insert("context", made.context.context.clone());
+    map.insert("context", built.context.context.clone());
     map.insert("errors", shown_errors(&lessons.errors)?);
     map.insert("prevention", lessons.prevention);
     map.insert("boosted", lessons.boosted);
-    map.insert("quality", made.quality());
-    map.insert("sections", made.context.sections());
+    map.insert("quality", built.quality());
+    map.insert("sections", built.context.sections());
     Ok(map)
 }
 

@@ -3,17 +3,17 @@
 use crate::call::Call;
 use crate::compress::{Compressed, Source};
 use crate::failure::Failure;
-use crate::model::Wish;
+use crate::model::Preference;
 use crate::model::server::Patience;
 use crate::model::summary::{Question, judged};
 use crate::money::account::dollars;
-use crate::money::paying::{self, For, NoAnswer, Paid};
+use crate::money::paying::{self, NoAnswer, Paid, Requester};
 use crate::state::Task;
 
 /// Reads if the caller insists on a model. The call may ask one from here on.
-pub(crate) fn take_wish(call: &mut Call<'_>) -> Result<(), Failure> {
+pub(crate) fn take_preference(call: &mut Call<'_>) -> Result<(), Failure> {
     let is_required = call.params.flag("require_model")? == Some(true);
-    call.model.wish = if is_required { Wish::Required } else { Wish::Wanted };
+    call.model.preference = if is_required { Preference::Required } else { Preference::Preferred };
     if is_required
         && (call.shared.summarizer().is_none() || !call.settings.test_time_scaling_enabled)
     {
@@ -29,8 +29,8 @@ pub(crate) fn improved(
     sources: &[Source],
     extracted: Compressed,
 ) -> Result<Compressed, Failure> {
-    let is_required = call.model.wish == Wish::Required;
-    if call.model.wish == Wish::None || !call.settings.test_time_scaling_enabled {
+    let is_required = call.model.preference == Preference::Required;
+    if call.model.preference == Preference::None || !call.settings.test_time_scaling_enabled {
         return Ok(extracted);
     }
     let known = call.model.last.borrow().clone();
@@ -76,9 +76,9 @@ fn asked(
     let model = shared.summarizer().ok_or_else(|| silent("there is none"))?;
     let question = Question::of(settings, sources, extracted.output_tokens);
     let question = question.ok_or_else(|| silent("the texts are too long for one request"))?;
-    let (patience, whom) = (Patience::long(settings), For::of(task));
+    let (patience, requester) = (Patience::long(settings), Requester::of(task));
     let Paid { answer, cost } =
-        paying::ask(shared.purse(), settings, model, &question, &patience, Some(&whom));
+        paying::ask(shared.purse(), settings, model, &question, &patience, Some(&requester));
     call.model.cost.set(call.model.cost.get().saturating_add(cost));
     let text = answer.map_err(|why| match why {
         NoAnswer::Capped => Refused::Capped,

@@ -37,7 +37,7 @@ const MOST_COMPARED: usize = 20;
 
 /// A question, with its filters.
 #[derive(Debug, Clone)]
-pub(crate) struct Wanted<'q> {
+pub(crate) struct RetrieveRequest<'q> {
     pub(crate) query: Option<&'q str>,
     pub(crate) k: usize,
     pub(crate) types: Vec<MemoryType>,
@@ -49,7 +49,7 @@ pub(crate) struct Wanted<'q> {
     pub(crate) archived: bool,
 }
 
-impl Wanted<'_> {
+impl RetrieveRequest<'_> {
     /// Returns true if a memory may be an answer, or bring one nearer: it is of a type that was asked for, and not put aside.
     fn admits(&self, memory: &Memory) -> bool {
         (self.archived || !memory.archived)
@@ -92,7 +92,7 @@ pub(crate) fn retrieve(call: &mut Call<'_>) -> Result<Map, Failure> {
     let query = params.said("query")?;
     let query = params.required("query", query)?;
     let limit = params.count("limit", 1, 100)?;
-    let wanted = Wanted {
+    let request = RetrieveRequest {
         query: Some(query),
         k: params.count("k", 1, 100)?.or(limit).unwrap_or(5),
         types: params.words("memory_types")?,
@@ -103,7 +103,7 @@ pub(crate) fn retrieve(call: &mut Call<'_>) -> Result<Map, Failure> {
     };
     let touch = params.flag("touch")?.unwrap_or(true);
     params.finish()?;
-    let found = select(call, &agent, task.as_ref().map(|task| &task.state), &wanted)?;
+    let found = select(call, &agent, task.as_ref().map(|task| &task.state), &request)?;
     let mut memories = Vec::with_capacity(found.memories.len());
     for ranked in &found.memories {
         let mut map = Map::new();
@@ -143,24 +143,25 @@ pub(crate) fn select(
     call: &Call<'_>,
     agent: &str,
     task: Option<&Task>,
-    wanted: &Wanted<'_>,
+    request: &RetrieveRequest<'_>,
 ) -> Result<Selection, Failure> {
     let weights = Weights::of(call.settings);
-    let stage_type = wanted.stage_type.or(task.and_then(Task::current).map(|note| note.stage_type));
+    let stage_type =
+        request.stage_type.or(task.and_then(Task::current).map(|note| note.stage_type));
     let errors = match task {
         Some(task) => call.recent_errors(task, MOST_ERRORS)?,
         None => Vec::new(),
     };
     let recent = RecentErrors::of(
-        wanted.query,
+        request.query,
         errors.iter().map(|error| (error.state.error_id.as_str(), error.record.content.as_str())),
     );
     let (now, _) = call.store.now();
-    let by_server = understood(call, wanted.query, task);
-    let mut found = candidates(call, agent, task, &errors, wanted, by_server.as_ref())?;
+    let by_server = understood(call, request.query, task);
+    let mut found = candidates(call, agent, task, &errors, request, by_server.as_ref())?;
     // A memory that cannot be an answer does not raise its neighbours either.
     found.retain(|sketch| {
-        wanted.stage_id.is_none_or(|stage| sketch.memory.stage_id.as_deref() == Some(stage))
+        request.stage_id.is_none_or(|stage| sketch.memory.stage_id.as_deref() == Some(stage))
     });
     let similarities = {
         let floor = call.shared.engine.settings().fusion.min_cosine;
@@ -169,7 +170,7 @@ pub(crate) fn select(
         let by_server = by_server.is_some();
         similarities(&all, if by_server { Vectors::OfServer } else { Vectors::OfEngine })
     };
-    let mut judged: Vec<Judged> = found
+    let mut scored: Vec<ScoredCandidate> = found
         .into_iter()
         .zip(similarities)
         .map(|(sketch, similarity)| {
@@ -177,7 +178,7 @@ pub(crate) fn select(
             let written = Timestamp::parse(&memory.timestamp).ok();
             let since = sketch.last_access.or(written).unwrap_or(now);
             let parts = Parts {
-                sim: match wanted.query {
+                sim: match request.query {
                     Some(_) => similarity,
                     None => NO_QUERY,
                 },
@@ -191,10 +192,10 @@ pub(crate) fn select(
                 err: recent.relevance(memory.corrects.as_deref(), content),
             };
             let score = parts.score(&weights);
-            Judged { sketch, written, parts, score }
+            ScoredCandidate { sketch, written, parts, score }
         })
         .collect();
-    judged.sort_by(|a, b| {
+    scored.sort_by(|a, b| {
         let score = b.score.total_cmp(&a.score);
         score
             .then_with(|| b.written.cmp(&a.written))
@@ -202,20 +203,20 @@ pub(crate) fn select(
     });
     let known = match call.store.left_out() {
         0 => 1.0,
-        left_out => judged.len() as f64 / (judged.len() + left_out) as f64,
+        left_out => scored.len() as f64 / (scored.len() + left_out) as f64,
     };
-    chosen(judged, task, wanted, known)
+    chosen(scored, task, request, known)
 }
 
 /// A candidate with its score.
-struct Judged {
+struct ScoredCandidate {
     sketch: Sketch,
     written: Option<Timestamp>,
     parts: Parts,
     score: f64,
 }
 
-impl Judged {
+impl ScoredCandidate {
     /// Reads all of the memory.
     fn whole(self) -> Result<Ranked, Failure> {
         let Self { sketch, parts, score, .. } = self;
@@ -226,21 +227,21 @@ impl Judged {
 /// Takes the best, and sees to it that critical memories that have to do with the question are among them.
 /// `known` is the share of the candidates that could be read.
 fn chosen(
-    judged: Vec<Judged>,
+    scored: Vec<ScoredCandidate>,
     task: Option<&Task>,
-    wanted: &Wanted<'_>,
+    request: &RetrieveRequest<'_>,
     known: f64,
 ) -> Result<Selection, Failure> {
-    let is_due = |one: &Judged| {
+    let is_due = |one: &ScoredCandidate| {
         let memory = &one.sketch.memory;
         memory.is_critical
-            && (wanted.query.is_none() || one.sketch.agreement.text >= RELATED)
+            && (request.query.is_none() || one.sketch.agreement.text >= RELATED)
             && task.is_some_and(|task| memory.task_id.as_deref() == Some(&*task.task_id))
     };
     // Only what answers the question counts: words, or what must not be missed.
-    let is_match = |one: &Judged| one.parts.sim > 0.0 && one.score >= wanted.min_score;
-    let matching: Vec<Judged> =
-        judged.into_iter().filter(|one| is_due(one) || is_match(one)).collect();
+    let is_match = |one: &ScoredCandidate| one.parts.sim > 0.0 && one.score >= request.min_score;
+    let matching: Vec<ScoredCandidate> =
+        scored.into_iter().filter(|one| is_due(one) || is_match(one)).collect();
     let total = matching.len();
     let due: Vec<String> = matching
         .iter()
@@ -248,7 +249,7 @@ fn chosen(
         .map(|one| one.sketch.memory.memory_id.clone())
         .collect();
     let (mut best, rest): (Vec<_>, Vec<_>) =
-        matching.into_iter().enumerate().partition(|(at, _)| *at < wanted.k);
+        matching.into_iter().enumerate().partition(|(at, _)| *at < request.k);
     for (at, one) in rest.into_iter().filter(|(_, one)| is_due(one)) {
         match best.iter().rposition(|(_, other)| !other.sketch.memory.is_critical) {
             Some(last) => {
@@ -259,7 +260,7 @@ fn chosen(
         }
     }
     best.sort_by_key(|(at, _)| *at);
-    let extended = best.len() > wanted.k;
+    let extended = best.len() > request.k;
     let best = best.into_iter().map(|(_, one)| one.whole());
     let best: Vec<Ranked> = best.collect::<Result<_, _>>()?;
     let (memories, contradictions) = without_contradictions(best.into_iter());
@@ -325,14 +326,14 @@ fn candidates(
     agent: &str,
     task: Option<&Task>,
     errors: &[Stored<ErrorRecord>],
-    wanted: &Wanted<'_>,
+    request: &RetrieveRequest<'_>,
     vector: Option<&Understood>,
 ) -> Result<Vec<Sketch>, Failure> {
     let owner = match task {
         Some(task) => call.store.name(Sort::TaskHandle, &task.task_id)?,
         None => call.store.name(Sort::Agent, agent)?,
     };
-    let text = wanted.query.map(str::to_owned);
+    let text = request.query.map(str::to_owned);
     let search = Search {
         newest: text.is_none(),
         text: text.clone(),
@@ -343,9 +344,9 @@ fn candidates(
     };
     let mut all: HashMap<String, Sketch> = HashMap::new();
     let look = |search: &Search| {
-        let is_own = |memory: &Memory| memory.agent_id == agent && wanted.admits(memory);
+        let is_own = |memory: &Memory| memory.agent_id == agent && request.admits(memory);
         let most_met = if search.newest { MOST_MET_BY_TIME } else { MOST_MET_BY_WORDS };
-        call.store.sketches_that(search, wanted.k, most_met, is_own)
+        call.store.sketches_that(search, request.k, most_met, is_own)
     };
     let mut add = |found: Vec<Sketch>| {
         for one in found {

@@ -7,10 +7,12 @@ use omird_text::{Counter, TokenCounter};
 use crate::call::Call;
 use crate::context::{Context, Draft, Section, Worth};
 use crate::failure::Failure;
-use crate::methods::context::{Made, Wish, critical_facts, facts_of_stage, or_nothing};
+use crate::methods::context::{
+    BuiltContext, ContextRequest, critical_facts, facts_of_stage, or_nothing,
+};
 use crate::methods::detection::{errors_lately, last_actions};
-use crate::methods::modelled::take_wish;
-use crate::methods::retrieve::{self, Wanted};
+use crate::methods::modelled::take_preference;
+use crate::methods::retrieve::{self, RetrieveRequest};
 use crate::methods::shown;
 use crate::methods::store::LONGEST_CONTENT;
 use crate::methods::tasks::{
@@ -34,25 +36,30 @@ pub(crate) fn get_stage_context(call: &mut Call<'_>) -> Result<Map, Failure> {
     let least = super::context::BUDGETS;
     let budget = call.params.count("token_budget", least.0, least.1)?.unwrap_or(2000);
     call.params.finish()?;
-    let wish = Wish::plain(query, budget);
+    let request = ContextRequest::plain(query, budget);
     let worked = task.and_then(|task| {
         let stage = the_stage(call, &task.state, id.as_deref(), stage_type)?.state;
-        let made = made(call, &task.state, &stage, &wish)?;
-        Ok((shown::stage(&stage)?, made))
+        let built = build_stage_context(call, &task.state, &stage, &request)?;
+        Ok((shown::stage(&stage)?, built))
     });
-    let (stage, made) = match or_nothing(call, worked)? {
-        Some((stage, made)) => (Value::Object(stage), made),
-        None => (Value::Null, Made::empty(call, &wish)?),
+    let (stage, built) = match or_nothing(call, worked)? {
+        Some((stage, built)) => (Value::Object(stage), built),
+        None => (Value::Null, BuiltContext::empty(call, &request)?),
     };
     let mut map = Map::new();
     map.insert("stage", stage);
-    map.insert("context", made.context.context.clone());
-    map.insert("quality", made.quality());
-    map.insert("sections", made.context.sections());
+    map.insert("context", built.context.context.clone());
+    map.insert("quality", built.quality());
+    map.insert("sections", built.context.sections());
     Ok(map)
 }
 
-fn made(call: &Call<'_>, task: &Task, stage: &Stage, wish: &Wish) -> Result<Made, Failure> {
+fn build_stage_context(
+    call: &Call<'_>,
+    task: &Task,
+    stage: &Stage,
+    request: &ContextRequest,
+) -> Result<BuiltContext, Failure> {
     let memories = memories_of_stage(call, &stage.stage_id)?;
     let counter = call.settings.token_counter;
     let history = memories.iter().map(|stored| counter.count(&stored.record.content)).sum();
@@ -67,8 +74,8 @@ fn made(call: &Call<'_>, task: &Task, stage: &Stage, wish: &Wish) -> Result<Made
         None => critical_facts(call, task)?,
     };
     draft.add_facts(&facts);
-    let wanted = Wanted {
-        query: wish.query.as_deref(),
+    let search = RetrieveRequest {
+        query: request.query.as_deref(),
         k: 100,
         types: Vec::new(),
         stage_id: None,
@@ -76,16 +83,21 @@ fn made(call: &Call<'_>, task: &Task, stage: &Stage, wish: &Wish) -> Result<Made
         min_score: 0.0,
         archived: false,
     };
-    let mut found = retrieve::select(call, &task.agent_id, Some(task), &wanted)?;
+    let mut found = retrieve::select(call, &task.agent_id, Some(task), &search)?;
     // The critical memories of other stages are told by their facts.
     found.memories.retain(|one| one.stored.state.stage_id.as_deref() == Some(&*stage.stage_id));
     for one in &found.memories {
         draft.add(Section::Current, Worth::Raw, format!("- {}", one.stored.record.content.trim()));
     }
-    let context = draft.fit(wish.budget, wish.format, counter)?;
+    let context = draft.fit(request.budget, request.format, counter)?;
     super::context::touch_shown(call, &task.agent_id, Some(task), &found, &context);
     let coverage = super::context::coverage(&facts, &context) * found.known;
-    Ok(Made { context, coverage, coherence: super::context::coherence(&found.memories), history })
+    Ok(BuiltContext {
+        context,
+        coverage,
+        coherence: super::context::coherence(&found.memories),
+        history,
+    })
 }
 
 /// Returns the stage that is named, the newest of a type, or the current one.
@@ -123,7 +135,7 @@ pub(crate) fn complete_stage(call: &mut Call<'_>) -> Result<Map, Failure> {
         let message = "next_stage_type: a task that is over has no next stage";
         return Err(Failure::params("/next_stage_type", message));
     }
-    take_wish(call)?;
+    take_preference(call)?;
     call.params.finish()?;
     let says_something = summary.is_some() || insights.is_some();
     let is_bare = stage_id.is_none() && next.is_none() && status.is_none();
@@ -255,9 +267,10 @@ pub(crate) fn get_task_progress(call: &mut Call<'_>) -> Result<Map, Failure> {
     }
     let task = call.task(&id)?.state;
     let facts = critical_facts(call, &task)?;
-    let context = brief(&task, &facts, &Wish::plain(None, budget), call.settings.token_counter)?;
+    let context =
+        brief(&task, &facts, &ContextRequest::plain(None, budget), call.settings.token_counter)?;
     let history = task.metrics.last().map_or(0, |metric| metric.input_tokens);
-    let made = Made {
+    let built = BuiltContext {
         coverage: super::context::coverage(&facts, &context),
         coherence: task.metrics.last().map_or(1.0, |metric| metric.coherence_score),
         history: usize::try_from(history).unwrap_or(usize::MAX),
@@ -265,26 +278,31 @@ pub(crate) fn get_task_progress(call: &mut Call<'_>) -> Result<Map, Failure> {
     };
     let mut map = shown::task(&task)?;
     map.insert("error_log", super::errors::log_of(call, &task)?);
-    map.insert("brief", made.context.context.clone());
-    map.insert("quality", made.quality());
+    map.insert("brief", built.context.context.clone());
+    map.insert("quality", built.quality());
     Ok(map)
 }
 
 /// Makes the brief of a task. The state of a task is answered whatever the budget: facts that do not fit are left out, which the
 /// coverage tells, and so is a goal that does not.
-fn brief(task: &Task, facts: &[String], wish: &Wish, counter: Counter) -> Result<Context, Failure> {
+fn brief(
+    task: &Task,
+    facts: &[String],
+    request: &ContextRequest,
+    counter: Counter,
+) -> Result<Context, Failure> {
     for with_facts in [true, false] {
         let mut draft = Draft::default();
         super::context::write_progress(&mut draft, task, facts);
         if with_facts {
             draft.add_facts(facts);
         }
-        match draft.fit(wish.budget, wish.format, counter) {
+        match draft.fit(request.budget, request.format, counter) {
             Err(failure) if failure.is_of_budget() => {}
             fitted => return fitted,
         }
     }
-    Draft::default().fit(wish.budget, wish.format, counter)
+    Draft::default().fit(request.budget, request.format, counter)
 }
 
 /// Tells if another stage has begun, and moves on if it is told to.

@@ -32,7 +32,7 @@ const MOST_KEYWORDS: usize = 10;
 const MOST_FACTS: usize = 64;
 
 /// A memory as it was sent.
-struct Wanted {
+struct StoreRequest {
     memory_id: Option<String>,
     agent: String,
     task_id: Option<String>,
@@ -60,15 +60,15 @@ struct Wanted {
 
 /// Stores a memory. The first of a task opens the task and a stage.
 pub(crate) fn store(call: &mut Call<'_>) -> Result<Map, Failure> {
-    let wanted = read(call)?;
+    let request = read(call)?;
     call.params.finish()?;
     // A memory that is put aside beside it is a condition more. Calls that store at once choose the same ones. A call
     // that has lost to another leaves them to the next store: its own memory is not refused for them.
     let mut puts_aside = true;
-    retried(|| put(call, &wanted, std::mem::take(&mut puts_aside)))
+    retried(|| put(call, &request, std::mem::take(&mut puts_aside)))
 }
 
-fn read(call: &mut Call<'_>) -> Result<Wanted, Failure> {
+fn read(call: &mut Call<'_>) -> Result<StoreRequest, Failure> {
     let agent = call.take_agent()?;
     let params = &mut call.params;
     let content = params.long_text("content", LONGEST_CONTENT)?;
@@ -118,7 +118,7 @@ fn read(call: &mut Call<'_>) -> Result<Wanted, Failure> {
         let message = "criticality_reason: needs is_critical to be true";
         return Err(Failure::params("/criticality_reason", message));
     }
-    Ok(Wanted {
+    Ok(StoreRequest {
         agent,
         content,
         actions: actions.unwrap_or_default(),
@@ -188,37 +188,37 @@ impl Interaction {
     }
 }
 
-fn put(call: &mut Call<'_>, wanted: &Wanted, puts_aside: bool) -> Result<Map, Failure> {
-    if let Some(id) = &wanted.memory_id
+fn put(call: &mut Call<'_>, request: &StoreRequest, puts_aside: bool) -> Result<Map, Failure> {
+    if let Some(id) = &request.memory_id
         && let Some(stored) = call.store.get::<Memory>(Sort::Memory, id)?
     {
         let is_same =
-            stored.state.agent_id == wanted.agent && stored.record.content == wanted.content;
+            stored.state.agent_id == request.agent && stored.record.content == request.content;
         if !is_same {
             return Err(Failure::conflict(format!("the id {id:?} is taken by another memory")));
         }
         return Ok(answer(&stored.state, stored.version, None, 0, true, true));
     }
-    if let Some(parent) = &wanted.parent {
+    if let Some(parent) = &request.parent {
         call.memory(parent)?;
     }
     let (now, _) = call.store.now();
     let mut batch = Batch::default();
-    let mut memory = encode(call, wanted, now);
+    let mut memory = encode(call, request, now);
     let mut transition = None;
     let mut course = None;
-    if let Some(id) = &wanted.task_id {
-        let mut opened = course_of(call, id, wanted, now)?;
-        transition = place(call, &mut batch, &mut opened, &mut memory, &wanted.content, now)?;
+    if let Some(id) = &request.task_id {
+        let mut opened = course_of(call, id, request, now)?;
+        transition = place(call, &mut batch, &mut opened, &mut memory, &request.content, now)?;
         course = Some(opened);
     }
     let task = course.as_ref().map(|course| &course.task);
-    let stated = Stated { is_critical: wanted.is_critical, reason: wanted.reason.as_deref() };
-    criticise(call, &mut memory, &wanted.content, &stated, task)?;
+    let stated = Stated { is_critical: request.is_critical, reason: request.reason.as_deref() };
+    criticise(call, &mut memory, &request.content, &stated, task)?;
     let valid_until = valid_until(call, memory.memory_type, now);
     let mut shape =
-        call.store.shape_of_memory(&mut batch, &memory, &wanted.content, valid_until)?;
-    shape.pose = wanted.pose.clone().or_else(|| call.robot_pose());
+        call.store.shape_of_memory(&mut batch, &memory, &request.content, valid_until)?;
+    shape.pose = request.pose.clone().or_else(|| call.robot_pose());
     let name = call.store.add(&mut batch, Sort::Memory, &memory, &shape)?;
     let pruned = if puts_aside { prune::above_capacity(call, &mut batch, &memory)? } else { 0 };
     if let Some(course) = course {
@@ -269,8 +269,8 @@ pub(crate) fn valid_until(call: &Call<'_>, kind: MemoryType, now: Timestamp) -> 
 }
 
 /// Reads members that the client did not state out of the text.
-fn encode(call: &Call<'_>, wanted: &Wanted, now: Timestamp) -> Memory {
-    let content = wanted.content.as_str();
+fn encode(call: &Call<'_>, request: &StoreRequest, now: Timestamp) -> Memory {
+    let content = request.content.as_str();
     let joined = |given: &[String], found: Vec<String>| {
         let mut all = given.to_vec();
         for one in found {
@@ -288,31 +288,31 @@ fn encode(call: &Call<'_>, wanted: &Wanted, now: Timestamp) -> Memory {
     let named: Vec<String> = named.take(MOST_FACTS).map(str::to_owned).collect();
     Memory {
         tenant: call.store.tenant().to_owned(),
-        memory_id: wanted.memory_id.clone().unwrap_or_else(|| call.store.new_id()),
-        agent_id: wanted.agent.clone(),
-        task_id: wanted.task_id.clone(),
-        memory_type: wanted.memory_type,
-        timestamp: Store::stamp(wanted.timestamp.unwrap_or(now)),
-        summary: wanted
+        memory_id: request.memory_id.clone().unwrap_or_else(|| call.store.new_id()),
+        agent_id: request.agent.clone(),
+        task_id: request.task_id.clone(),
+        memory_type: request.memory_type,
+        timestamp: Store::stamp(request.timestamp.unwrap_or(now)),
+        summary: request
             .summary
             .clone()
             .unwrap_or_else(|| summary(content, call.settings.token_counter)),
-        entities: joined(&wanted.entities, named),
-        facts: joined(&wanted.facts, texts(facts(LANGUAGE, content), MOST_FACTS)),
-        keywords: joined(&wanted.keywords, keywords(LANGUAGE, content, MOST_KEYWORDS)),
-        related_memory_ids: wanted.related.clone(),
-        parent_memory_id: wanted.parent.clone(),
-        relevance_score: wanted.relevance,
+        entities: joined(&request.entities, named),
+        facts: joined(&request.facts, texts(facts(LANGUAGE, content), MOST_FACTS)),
+        keywords: joined(&request.keywords, keywords(LANGUAGE, content, MOST_KEYWORDS)),
+        related_memory_ids: request.related.clone(),
+        parent_memory_id: request.parent.clone(),
+        relevance_score: request.relevance,
         is_critical: false,
         criticality_reason: None,
-        is_decided: wanted.is_critical.is_some(),
+        is_decided: request.is_critical.is_some(),
         stage_id: None,
-        stage_type: wanted.stage_type,
-        stage_relevance_map: wanted.stage_map.clone(),
-        actions: wanted.actions.clone(),
-        outcome: wanted.outcome.clone(),
-        success: wanted.success,
-        corrects: wanted.corrects.clone(),
+        stage_type: request.stage_type,
+        stage_relevance_map: request.stage_map.clone(),
+        actions: request.actions.clone(),
+        outcome: request.outcome.clone(),
+        success: request.success,
+        corrects: request.corrects.clone(),
         archived: false,
         trace_id: Some(call.who.trace_id().to_owned()),
         interventions: 0,
@@ -349,20 +349,20 @@ pub(crate) fn summary(content: &str, counter: Counter) -> String {
 fn course_of(
     call: &Call<'_>,
     id: &str,
-    wanted: &Wanted,
+    request: &StoreRequest,
     now: Timestamp,
 ) -> Result<Course, Failure> {
     let mut course = match call.store.get::<Task>(Sort::Task, id)? {
-        Some(task) if task.state.agent_id == wanted.agent => Course::of(task),
+        Some(task) if task.state.agent_id == request.agent => Course::of(task),
         Some(_) => {
             return Err(Failure::conflict(format!("the task id {id:?} is taken")));
         }
-        None => Course::open(call, id, &wanted.agent, now),
+        None => Course::open(call, id, &request.agent, now),
     };
     if !course.task.is_active() {
         return Err(Failure::conflict(format!("the task {id:?} is over: {}", course.task.status)));
     }
-    if let Some((goal, constraints)) = &wanted.task {
+    if let Some((goal, constraints)) = &request.task {
         let task = &mut course.task;
         if task.task_goal != *goal {
             task.task_goal.clone_from(goal);

@@ -6,7 +6,7 @@ use crate::call::Call;
 use crate::model::Similarity;
 use crate::model::embedding::{Maker, Texts, hash_of};
 use crate::model::server::Patience;
-use crate::money::paying::{self, For, NoAnswer, Paid};
+use crate::money::paying::{self, NoAnswer, Paid, Requester};
 use crate::state::Task;
 use crate::store::Understood;
 
@@ -62,10 +62,10 @@ fn asked(
     let server = shared.understander()?;
     let texts = Texts::of(settings, &[query])?;
     let patience = Patience::short(settings, settings.question_timeout);
-    let whom = task.map(For::of);
+    let requester = task.map(Requester::of);
     let began = Instant::now();
     let Paid { answer, cost } =
-        paying::ask(shared.purse(), settings, server, &texts, &patience, whom.as_ref());
+        paying::ask(shared.purse(), settings, server, &texts, &patience, requester.as_ref());
     call.model.cost.set(call.model.cost.get().saturating_add(cost));
     let why = match answer {
         Ok(vectors) => {

@@ -21,13 +21,13 @@ pub(crate) struct Purse<'s> {
 
 /// The task that a request is made for, which is told where money runs out.
 #[derive(Debug, Clone)]
-pub(crate) struct For {
+pub(crate) struct Requester {
     pub(crate) tenant: String,
     pub(crate) agent: String,
     pub(crate) task: String,
 }
 
-impl For {
+impl Requester {
     /// Returns the task itself.
     pub(crate) fn of(task: &Task) -> Self {
         let (tenant, agent) = (task.tenant.clone(), task.agent_id.clone());
@@ -57,8 +57,8 @@ pub(crate) fn ask<R: Request>(
     server: &Server,
     request: &R,
     patience: &Patience,
-    whom: Option<&For>,
-) -> Paid<R::Said> {
+    requester: Option<&Requester>,
+) -> Paid<R::Content> {
     let dearest = request.dearest(settings);
     let worst = dearest.saturating_mul(patience.tries());
     let reserved = match purse.account.reserve(purse.engine, settings, worst) {
@@ -72,23 +72,23 @@ pub(crate) fn ask<R: Request>(
     };
     let answer = server.ask(request, patience);
     let (paid, lost) = match &answer {
-        Ok(said) => (R::price(settings, said.tokens), said.lost),
+        Ok(response) => (R::price(settings, response.tokens), response.lost),
         Err(silent) => (0, silent.lost),
     };
     let cost = paid.saturating_add(dearest.saturating_mul(lost));
     let settled = purse.account.settle(purse.engine, settings, reserved, cost);
     if let Some((share, month)) = settled.alert {
         tracing::warn!(share, month, "the money for models runs out");
-        if let Some(whom) = whom {
-            alert(purse, settings, whom, share, &month);
+        if let Some(requester) = requester {
+            alert(purse, settings, requester, share, &month);
         }
     }
-    Paid { answer: answer.map(|answer| answer.said).map_err(NoAnswer::Silent), cost }
+    Paid { answer: answer.map(|answer| answer.content).map_err(NoAnswer::Silent), cost }
 }
 
 /// Tells that the money runs out.
-fn alert(purse: Purse<'_>, settings: &Settings, whom: &For, share: f64, month: &str) {
-    let For { tenant, agent, task } = whom;
+fn alert(purse: Purse<'_>, settings: &Settings, requester: &Requester, share: f64, month: &str) {
+    let Requester { tenant, agent, task } = requester;
     let names = (name(Sort::Task, tenant, task), name(Sort::Budget, DEFAULT_TENANT, month));
     let (Ok(task_name), Ok(about)) = names else { return };
     purse.announcer.tell(&Signal {

@@ -19,7 +19,7 @@ use self::write::state_all;
 use crate::failure::Failure;
 use crate::model::embedding::{Maker, Texts, hash_of};
 use crate::model::server::Patience;
-use crate::money::paying::{self, For, NoAnswer};
+use crate::money::paying::{self, NoAnswer, Requester};
 use crate::names::Sort;
 use crate::queues::vectors::Due;
 use crate::settings::Settings;
@@ -45,21 +45,21 @@ pub(crate) fn start(shared: &Arc<Shared>) {
 }
 
 fn run(shared: &Weak<Shared>, told: &Receiver<Option<Due>>) {
-    let mut work = Work::default();
+    let mut state = ThreadState::default();
     let mut first = true;
     loop {
-        let wait = if first { Duration::ZERO } else { work.pause() };
+        let wait = if first { Duration::ZERO } else { state.pause() };
         first = false;
         match told.recv_timeout(wait) {
             Ok(one) => {
                 std::thread::sleep(GATHERING);
                 for one in std::iter::once(one).chain(told.try_iter()) {
                     match one {
-                        Some(due) => work.add(due),
+                        Some(due) => state.add(due),
                         // The new settings may have mended the fault.
                         None => {
-                            work.not_before = None;
-                            work.backlog.recover();
+                            state.not_before = None;
+                            state.backlog.recover();
                         }
                     }
                 }
@@ -68,7 +68,7 @@ fn run(shared: &Weak<Shared>, told: &Receiver<Option<Due>>) {
             Err(RecvTimeoutError::Disconnected) => return,
         }
         let Some(shared) = shared.upgrade() else { return };
-        omird_engine::contain("vectors by a server of models", || work.go_on(&shared));
+        omird_engine::contain("vectors by a server of models", || state.go_on(&shared));
     }
 }
 
@@ -79,12 +79,12 @@ struct Blank {
     hash: String,
     /// Bytes of the memory as it is stored.
     bytes: usize,
-    whom: Option<For>,
+    requester: Option<Requester>,
 }
 
 /// The state of the thread.
 #[derive(Default)]
-struct Work {
+struct ThreadState {
     backlog: Backlog,
     /// The model that the backlog is about.
     maker: Option<Maker>,
@@ -93,7 +93,7 @@ struct Work {
     not_before: Option<Instant>,
 }
 
-impl Work {
+impl ThreadState {
     fn add(&mut self, due: Due) {
         if !self.backlog.add(due) {
             self.looked_for = None;
@@ -234,13 +234,13 @@ fn blank(shared: &Shared, maker: &Maker, due: &Due) -> Result<Option<Blank>, Fai
         return Ok(None);
     }
     let Memory { tenant, agent_id, task_id, .. } = &stored.state;
-    let whom = task_id.as_ref().map(|task| For {
+    let requester = task_id.as_ref().map(|task| Requester {
         tenant: tenant.clone(),
         agent: agent_id.clone(),
         task: task.clone(),
     });
     let (bytes, text) = (stored.bytes.len(), stored.record.content);
-    Ok(Some(Blank { due: due.clone(), hash: hash_of(&text), text, bytes, whom }))
+    Ok(Some(Blank { due: due.clone(), hash: hash_of(&text), text, bytes, requester }))
 }
 
 /// Returns a vector for each text: those that are kept in mind, and the others from the server.
@@ -264,9 +264,9 @@ fn made(
     if let Some(server) = shared.embedder().filter(|_| !unknown.is_empty())
         && let Some(texts) = Texts::of(settings, &texts)
     {
-        let whom = blanks.iter().find_map(|blank| blank.whom.as_ref());
+        let requester = blanks.iter().find_map(|blank| blank.requester.as_ref());
         let patience = Patience::long(settings);
-        new = paying::ask(shared.purse(), settings, server, &texts, &patience, whom).answer?;
+        new = paying::ask(shared.purse(), settings, server, &texts, &patience, requester).answer?;
     }
     let new: HashMap<&str, Vector> =
         unknown.iter().map(|blank| blank.hash.as_str()).zip(new).collect();
