@@ -17,7 +17,7 @@ const MOST_MEMBERS: usize = 12;
 /// Bytes of the value of a member that is shown.
 const LONGEST_VALUE: usize = 60;
 
-/// Sentences that a context has already, or a caller has seen.
+/// Sentences that a context has already.
 #[derive(Debug, Default)]
 pub(crate) struct SeenSentences {
     exact: HashSet<String>,

@@ -1,4 +1,4 @@
-//! `memory.get_context`: what an agent needs of a task now, within a budget of tokens.
+//! `memory.get_context`: a text with the parts of a task's memory that its agent needs now, within a budget of tokens.
 
 use std::collections::HashSet;
 
@@ -19,22 +19,22 @@ use crate::state::{ErrorRecord, Stage, Task};
 use crate::store::{Search, Sketch};
 use crate::words::{Format, Level, Word};
 
-/// Least and most tokens of a budget.
+/// Least and most tokens that a caller may state as a budget.
 pub(crate) const BUDGETS: (usize, usize) = (64, 200_000);
-/// Errors that a context tells of.
+/// Errors in a context, at most.
 const MOST_ERRORS: usize = 10;
-/// Completed stages that are named one by one.
+/// Completed stages that are named one by one, at most. More are counted by type.
 const MOST_NAMED: usize = 4;
-/// The part of a budget that the best memories of the current stage have before what is over.
+/// One part in so many of a budget is for the best memories of the current stage. Only what is never cut comes before them.
 const SHARE_OF_NOW: usize = 6;
-/// Memories of the current stage in which the complaints of tools are looked for.
+/// Newest memories of the current stage that are searched for errors that tools reported.
 const MOST_READ: usize = 50;
-/// Critical memories of no task whose facts are in the context of an agent: the newest.
+/// Newest critical memories of an agent, outside its tasks, whose facts go into its context.
 const MOST_OF_AGENT: usize = 100;
 /// Sentences of a context that are compared with each other.
 const MOST_SENTENCES: usize = 100;
 
-/// Makes a context.
+/// Answers `memory.get_context`.
 pub(crate) fn get_context(call: &mut Call<'_>) -> Result<Map, Failure> {
     let named = call.params.has("agent_id") || !call.params.has("task_id");
     let agent = if named { Some(call.take_agent()?) } else { None };
@@ -63,7 +63,7 @@ pub(crate) struct ContextRequest {
 }
 
 impl ContextRequest {
-    /// Returns the request for a text within a budget.
+    /// Returns a request for Markdown of level `auto` within a budget.
     pub(crate) fn plain(query: Option<String>, budget: usize) -> Self {
         Self { query, budget, k: 10, level: Level::Auto, format: Format::Markdown }
     }
@@ -87,19 +87,19 @@ pub(crate) struct BuiltContext {
     pub(crate) context: Context,
     pub(crate) coverage: f64,
     pub(crate) coherence: f64,
-    /// Tokens of all that was remembered, which the context stands for.
+    /// Tokens of all memories that the context stands for.
     pub(crate) history: usize,
 }
 
 impl BuiltContext {
-    /// Returns a context without anything in it.
+    /// Returns an empty context.
     pub(crate) fn empty(call: &Call<'_>, request: &ContextRequest) -> Result<Self, Failure> {
         let counter = call.settings.token_counter;
         let context = Draft::default().fit(request.budget, request.format, counter)?;
         Ok(Self { context, coverage: 0.0, coherence: 1.0, history: 0 })
     }
 
-    /// Writes it as an answer.
+    /// Returns the members of an answer.
     pub(crate) fn answer(&self) -> Map {
         let mut map = Map::new();
         map.insert("context", self.context.context.clone());
@@ -108,7 +108,7 @@ impl BuiltContext {
         map
     }
 
-    /// Writes how good it is.
+    /// Returns the measures of its quality.
     pub(crate) fn quality(&self) -> Value {
         let Context { tokens, budget, .. } = self.context;
         let mut map = Map::new();
@@ -123,7 +123,7 @@ impl BuiltContext {
     }
 }
 
-/// Answers with an empty context where the store fails: an agent goes on without memories rather than not at all.
+/// Returns an empty context if the store failed: an agent goes on without memories rather than not at all.
 pub(crate) fn or_empty(
     call: &mut Call<'_>,
     worked: Result<BuiltContext, Failure>,
@@ -135,7 +135,7 @@ pub(crate) fn or_empty(
     }
 }
 
-/// Returns nothing where the store fails, and notes that.
+/// Returns `None` if the store failed, and marks the answer as degraded. Other failures stay failures.
 pub(crate) fn or_nothing<T>(
     call: &mut Call<'_>,
     worked: Result<T, Failure>,
@@ -158,7 +158,7 @@ pub(crate) fn build_context(
     task: Option<&Task>,
     request: &ContextRequest,
 ) -> Result<BuiltContext, Failure> {
-    // Without a question, memories of the current stage matter most; other stages have their summaries.
+    // At level `auto` and without a question only memories of the current stage are selected. Other stages have summaries.
     let is_of_stage = task.is_some_and(|task| task.current_stage_id.is_some())
         && request.query.is_none()
         && request.level == Level::Auto;
@@ -186,7 +186,8 @@ pub(crate) fn build_context(
             (facts, contents.map(|content| counter.count(content)).sum(), looked_at)
         }
     };
-    // Those of a task are never cut. An agent may have any number, and never loses one: the newest that fit into a half.
+    // The facts of a task are never cut. An agent has any number of facts outside its tasks, since no critical memory is put
+    // aside: the newest of them are added, up to half of the budget.
     match task {
         Some(_) => draft.add_facts(&facts),
         None => draft.add_facts(&newest_within(call, &facts, request.budget / 2)),
@@ -200,7 +201,7 @@ pub(crate) fn build_context(
         touch_shown(call, agent, task, &found, &context);
     }
     let coherence = coherence(&found.memories);
-    // Facts of a task are never cut, so what is due and missed is what the selection missed.
+    // Without facts the coverage is that of the selection: the share of the related critical memories that it has.
     let coverage = match facts.is_empty() {
         true => found.coverage,
         false => coverage(&facts, &context) * found.known,
@@ -208,8 +209,8 @@ pub(crate) fn build_context(
     Ok(BuiltContext { context, coverage: coverage * looked_at, coherence, history })
 }
 
-/// Adds memories, best first. The best are worth more than what is over, as far as their short forms take [`SHARE_OF_NOW`] of
-/// the budget. Without a question they stand in order of time, as a person reads them.
+/// Adds memories, best first. In the current stage the best ones are cut last, as long as their short forms take no more than
+/// the part of the budget that [`SHARE_OF_NOW`] says. Without a question memories stand in order of time.
 fn add_memories(
     call: &Call<'_>,
     draft: &mut Draft,
@@ -232,7 +233,7 @@ fn add_memories(
             Level::Raw => content.trim().to_owned(),
             _ => shown(content, &seen),
         };
-        // Printed output shows no text of its own; a question gets its summary, which may hold the answer.
+        // Output that a tool printed may leave no text to show. With a question its summary is shown: it may hold the answer.
         let text = match &request.query {
             Some(_) if text.is_empty() && is_printed(content) => one.stored.state.summary.clone(),
             _ => text,
@@ -242,7 +243,7 @@ fn add_memories(
         }
         let content = format!("- {text}");
         let short = without(&one.stored.state.summary, &seen, "; ");
-        // The members of an object are short, and a summary of what was printed is a part of it that says nothing.
+        // Printed output has no short form. Members of an object are short already, and the summary is a random part of it.
         let has_short = !short.is_empty() && !is_printed(&one.stored.record.content);
         let short = has_short.then(|| format!("- {short}"));
         let tokens = call.settings.token_counter.count(short.as_deref().unwrap_or(&content)) + 1;
@@ -257,7 +258,8 @@ fn add_memories(
     }
 }
 
-/// Returns a summary without the sentences that are said elsewhere. `end` stands behind a sentence that has no mark.
+/// Returns a summary without the sentences that stand elsewhere in the context. `end` separates two sentences if the first has
+/// no punctuation at its end.
 fn without(summary: &str, seen: &SeenSentences, end: &str) -> String {
     let mut text = String::new();
     for sentence in sentences(summary).filter(|sentence| !seen.covers(sentence)) {
@@ -334,7 +336,8 @@ pub(crate) fn touch_shown(
 ) {
     let mut texts = Vec::new();
     collect(&context.context, &mut texts);
-    // A sentence of it alone is that of a summary: a memory stands in a line of its own.
+    // A memory is in the context if all of its text is, or a line `- …` that begins as the memory or its summary does. One of
+    // its sentences elsewhere may be part of the summary of a stage.
     let is_in = |one: &&Ranked| {
         let content = one.stored.record.content.trim();
         let begins = shown(content, &SeenSentences::default());
@@ -351,7 +354,7 @@ pub(crate) fn touch_shown(
     touch_all(call, agent, task.map(|task| &*task.task_id), &shown);
 }
 
-/// Writes what a task knows of itself; returns its critical facts, and the tokens of all that it remembers.
+/// Adds the progress, the stages and the errors of a task. Returns its critical facts, and the tokens of all its memories.
 fn write_task(
     call: &Call<'_>,
     draft: &mut Draft,
@@ -382,7 +385,7 @@ fn write_task(
             draft.add(Section::Current, Worth::Stage, &stage.stage_summary);
         }
     }
-    // The newest ones, until they alone are above the budget whatever the form: the others would be cut anyway.
+    // Summaries of completed stages are added from the newest on, until they take twice the budget. Older ones would be cut.
     let (mut told, most) = (0, request.budget.saturating_mul(2));
     for note in task.stages.iter().rev().filter(|note| note.is_completed) {
         let is_told = with_stages && told <= most;
@@ -411,7 +414,7 @@ fn write_task(
     Ok((facts, history))
 }
 
-/// Writes the goal, how far it is reached, and the summary of the task without its facts, which stand in a section of their own.
+/// Adds the goal of a task, its progress, and its summary without the facts, which have a section of their own.
 pub(crate) fn write_progress(draft: &mut Draft, task: &Task, facts: &[String]) {
     if !task.task_goal.is_empty() {
         draft.add(Section::Progress, Worth::Fixed, format!("Goal: {}", task.task_goal));
@@ -432,7 +435,7 @@ pub(crate) fn write_progress(draft: &mut Draft, task: &Task, facts: &[String]) {
     draft.add(Section::Progress, Worth::Progress, without(summary, &seen, "\n"));
 }
 
-/// Names the stages that are completed; many are counted by their type.
+/// Returns the names of the completed stages, or of many of them the number of each type.
 fn completed(task: &Task) -> Option<String> {
     let all: Vec<&str> = task
         .stages
@@ -453,7 +456,7 @@ fn completed(task: &Task) -> Option<String> {
     Some(kinds.iter().map(|(kind, n)| format!("{n} {kind}")).collect::<Vec<_>>().join(", "))
 }
 
-/// Writes the errors that were recorded, and behind them complaints of tools that no call recorded.
+/// Adds the errors that were recorded, and behind them those that tools reported and no call recorded.
 fn write_errors(
     call: &Call<'_>,
     draft: &mut Draft,
@@ -480,7 +483,7 @@ fn write_errors(
     Ok(())
 }
 
-/// Writes an error as a line of a context.
+/// Returns an error as a line of a context.
 pub(crate) fn line_of_error(error: &ErrorRecord) -> String {
     let mut line = format!(
         "- {} ({:.1}): {}",
@@ -494,7 +497,7 @@ pub(crate) fn line_of_error(error: &ErrorRecord) -> String {
     line
 }
 
-/// Returns the critical facts of a stage, and those that only its memories hold.
+/// Returns the critical facts of a stage, with those that had no room in its record and are read from its memories.
 pub(crate) fn facts_of_stage(call: &Call<'_>, stage: &Stage) -> Result<Vec<String>, Failure> {
     let mut facts = stage.critical_facts.clone();
     if stage.has_more_facts {
@@ -517,11 +520,11 @@ fn source(sketch: Sketch) -> Source {
     }
 }
 
-/// Returns the newest facts that take so many tokens together, in their order.
+/// Returns the newest facts that fit into a budget together, in their order.
 fn newest_within(call: &Call<'_>, facts: &[String], budget: usize) -> Vec<String> {
     let mut left = budget;
     let fits = facts.iter().rev().take_while(|fact| {
-        // With the mark and the end of its line.
+        // Two tokens more: the mark of the list and the end of the line.
         let tokens = call.settings.token_counter.count(fact) + 2;
         let fits = tokens <= left;
         left = left.saturating_sub(tokens);
@@ -532,8 +535,7 @@ fn newest_within(call: &Call<'_>, facts: &[String], budget: usize) -> Vec<String
     newest
 }
 
-/// Returns the critical facts of an agent that belong to no task, and the share of the memories with such facts that were
-/// looked at.
+/// Returns the critical facts of an agent outside its tasks, and the share of the critical memories that were read for them.
 fn facts_of_agent(call: &Call<'_>, agent: &str) -> Result<(Vec<String>, f64), Failure> {
     let handle = call.store.name(Sort::CriticalOfAgent, agent)?;
     let all = call.store.count(handle.clone(), &[])?;

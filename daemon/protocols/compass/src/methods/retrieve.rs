@@ -1,4 +1,4 @@
-//! `memory.retrieve`: candidates from the store, ranked by six factors, with every critical memory that has to do with the
+//! `memory.retrieve`: candidates from the store, ranked by six factors, with every critical memory that is related to the
 //! question.
 
 use std::collections::HashMap;
@@ -20,17 +20,17 @@ use crate::state::{ErrorRecord, Memory, Task};
 use crate::store::{Search, Sketch, Stored, Understood};
 use crate::words::{MemoryType, StageType};
 
-/// Candidates of each origin. Among them the order is exact.
+/// Candidates of each search, at most. All of them are scored, so their order is exact.
 const MOST_CANDIDATES: usize = 100;
-/// Hits among which they are looked for, where some hits are put aside or of a type that was not asked for: the best by
-/// words, or the newest.
+/// Hits that a search looks at for its candidates, at most, if archived memories or those of other types are among the hits:
+/// the best by words, or the newest.
 const MOST_MET_BY_WORDS: usize = 10_000;
 const MOST_MET_BY_TIME: usize = 1000;
-/// Errors of a task that memories are held against.
+/// Errors of a task that memories are compared with.
 const MOST_ERRORS: usize = 20;
-/// Similarity from which on a critical memory has to do with the question.
+/// Similarity from which on a critical memory is related to the question.
 const RELATED: f64 = 0.1;
-/// A similarity that was not asked for.
+/// The similarity of each memory if there is no question.
 const NO_QUERY: f64 = 0.5;
 /// Sentences of a memory that are compared with those of another.
 const MOST_COMPARED: usize = 20;
@@ -43,14 +43,15 @@ pub(crate) struct RetrieveRequest<'q> {
     pub(crate) types: Vec<MemoryType>,
     /// Only memories of this stage.
     pub(crate) stage_id: Option<&'q str>,
-    /// The stage that memories are weighed by; by default that of the task.
+    /// The type of stage whose relevance counts; by default that of the task's current stage.
     pub(crate) stage_type: Option<StageType>,
     pub(crate) min_score: f64,
     pub(crate) archived: bool,
 }
 
 impl RetrieveRequest<'_> {
-    /// Returns true if a memory may be an answer, or bring one nearer: it is of a type that was asked for, and not put aside.
+    /// Returns true if a memory may be a candidate: it is of a type that was asked for, and not archived unless archived ones
+    /// were asked for.
     fn admits(&self, memory: &Memory) -> bool {
         (self.archived || !memory.archived)
             && (self.types.is_empty() || self.types.contains(&memory.memory_type))
@@ -72,19 +73,19 @@ pub(crate) struct Selection {
     pub(crate) memories: Vec<Ranked>,
     /// Candidates that match.
     pub(crate) total: usize,
-    /// There are more than were asked for, because all are critical.
+    /// True if there are more than `k` memories. All of them are critical then, and none may be left out.
     pub(crate) extended: bool,
-    /// Share of the critical memories that have to do with the question, and are there.
+    /// Share of the related critical memories that are in `memories`, multiplied by `known`.
     pub(crate) coverage: f64,
     /// Share of the candidates that could be read.
     pub(crate) known: f64,
-    /// Those that are not.
+    /// Ids of the related critical memories that are not in `memories`.
     pub(crate) missed: Vec<String>,
-    /// Pairs that contradict each other; the second is left out.
+    /// Ids of memories that contradict each other. The second of each pair is left out.
     pub(crate) contradictions: Vec<(String, String)>,
 }
 
-/// Finds memories for a question.
+/// Answers `memory.retrieve`.
 pub(crate) fn retrieve(call: &mut Call<'_>) -> Result<Map, Failure> {
     let agent = call.take_agent()?;
     let task = call.take_task(Some(&agent))?;
@@ -138,7 +139,7 @@ pub(crate) fn touch_all(call: &Call<'_>, agent: &str, task: Option<&str>, memori
     }
 }
 
-/// Ranks the candidates of a question. A task is the agent's own: the caller has seen to that.
+/// Selects the memories that answer a question. The caller has checked that the task is the agent's own.
 pub(crate) fn select(
     call: &Call<'_>,
     agent: &str,
@@ -159,7 +160,7 @@ pub(crate) fn select(
     let (now, _) = call.store.now();
     let by_server = understood(call, request.query, task);
     let mut found = candidates(call, agent, task, &errors, request, by_server.as_ref())?;
-    // A memory that cannot be an answer does not raise its neighbours either.
+    // Memories of other stages are no answers. They go before similarities are computed, so that they raise no others.
     found.retain(|sketch| {
         request.stage_id.is_none_or(|stage| sketch.memory.stage_id.as_deref() == Some(stage))
     });
@@ -217,14 +218,14 @@ struct ScoredCandidate {
 }
 
 impl ScoredCandidate {
-    /// Reads all of the memory.
+    /// Decodes the whole memory.
     fn whole(self) -> Result<Ranked, Failure> {
         let Self { sketch, parts, score, .. } = self;
         Ok(Ranked { stored: sketch.whole()?, parts, score })
     }
 }
 
-/// Takes the best, and sees to it that critical memories that have to do with the question are among them.
+/// Takes the `k` best. Critical memories that are related to the question replace the last ones that are not critical.
 /// `known` is the share of the candidates that could be read.
 fn chosen(
     scored: Vec<ScoredCandidate>,
@@ -238,7 +239,7 @@ fn chosen(
             && (request.query.is_none() || one.sketch.agreement.text >= RELATED)
             && task.is_some_and(|task| memory.task_id.as_deref() == Some(&*task.task_id))
     };
-    // Only what answers the question counts: words, or what must not be missed.
+    // Candidates match if they are similar to the question at all and score high enough. Related critical ones always match.
     let is_match = |one: &ScoredCandidate| one.parts.sim > 0.0 && one.score >= request.min_score;
     let matching: Vec<ScoredCandidate> =
         scored.into_iter().filter(|one| is_due(one) || is_match(one)).collect();
@@ -267,12 +268,12 @@ fn chosen(
     let is_there = |id: &String| memories.iter().any(|one| one.stored.state.memory_id == *id);
     let missed: Vec<String> = due.iter().filter(|id| !is_there(id)).cloned().collect();
     let coverage = if due.is_empty() { 1.0 } else { 1.0 - missed.len() as f64 / due.len() as f64 };
-    // A memory that could not be read may be critical.
+    // A memory that could not be read may be critical: the coverage is less by the share of those.
     let coverage = coverage * known;
     Ok(Selection { memories, total, extended, coverage, known, missed, contradictions })
 }
 
-/// Leaves out the lower of two that contradict each other, and names both.
+/// Leaves out the lower ranked of two memories that contradict each other. Returns the others, and the ids of each pair.
 fn without_contradictions(
     best: impl Iterator<Item = Ranked>,
 ) -> (Vec<Ranked>, Vec<(String, String)>) {
@@ -319,8 +320,8 @@ pub(crate) fn contradict(a: &str, b: &str) -> bool {
     oppose(&claims(a), &claims(b))
 }
 
-/// Collects candidates: by the words of the question, of the current stage, the critical ones of the task, and what corrects
-/// its errors.
+/// Collects candidates: memories that match the question, those of the current stage, the critical ones of the task, and
+/// corrections of its errors.
 fn candidates(
     call: &Call<'_>,
     agent: &str,
@@ -372,7 +373,8 @@ fn candidates(
             narrower.push(Search { most: Some(MOST_CANDIDATES), ..Search::of(handle) });
         }
         for search in narrower {
-            // Once for all of them, and once for their agreement with the words, which may be beyond the first thousand.
+            // Two searches: one by the words of the question, for the agreement of memories that the search above did not
+            // reach, and one for all memories, whatever their words.
             if text.is_some() {
                 add(look(&Search {
                     text: text.clone(),

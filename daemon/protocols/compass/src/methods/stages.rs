@@ -24,10 +24,10 @@ use crate::state::{Memory, Stage, Task};
 use crate::store::{Batch, Search, Stored, retried};
 use crate::words::{StageType, TaskStatus, Word};
 
-/// The newest records of a stage among which such memories are looked for.
+/// Newest records of a stage that are searched for actions, or for any entry.
 const MOST_LOOKED_AT: usize = 50;
 
-/// Makes the context of one stage.
+/// Answers `memory.get_stage_context`.
 pub(crate) fn get_stage_context(call: &mut Call<'_>) -> Result<Map, Failure> {
     let task = call.required_task();
     let id = call.params.id("stage_id")?.map(str::to_owned);
@@ -84,7 +84,7 @@ fn build_stage_context(
         archived: false,
     };
     let mut found = retrieve::select(call, &task.agent_id, Some(task), &search)?;
-    // The critical memories of other stages are told by their facts.
+    // Critical memories of other stages go: their facts are in the section of facts.
     found.memories.retain(|one| one.stored.state.stage_id.as_deref() == Some(&*stage.stage_id));
     for one in &found.memories {
         draft.add(Section::Current, Worth::Raw, format!("- {}", one.stored.record.content.trim()));
@@ -117,7 +117,7 @@ fn the_stage(
     current_stage(call, &note.stage_id)
 }
 
-/// Completes the current stage, and begins the next one. A task that waits after its last stage is ended without one.
+/// Completes the current stage, and begins the next one. A task without a current stage can only be ended.
 pub(crate) fn complete_stage(call: &mut Call<'_>) -> Result<Map, Failure> {
     let id = call.params.id("task_id")?;
     let id = call.params.required("task_id", id)?.to_owned();
@@ -139,7 +139,7 @@ pub(crate) fn complete_stage(call: &mut Call<'_>) -> Result<Map, Failure> {
     call.params.finish()?;
     let says_something = summary.is_some() || insights.is_some();
     let is_bare = stage_id.is_none() && next.is_none() && status.is_none();
-    // The stage that the call was about at first: one that is current only later is another one's work.
+    // The stage that was current at the first try. If a retry finds another one, another client has completed this stage.
     let mut meant: Option<Option<String>> = None;
     retried(|| {
         let mut course = Course::of(call.task(&id)?);
@@ -179,7 +179,8 @@ pub(crate) fn complete_stage(call: &mut Call<'_>) -> Result<Map, Failure> {
             Some(wanted) => {
                 let stored = current_stage(call, wanted)?;
                 let memories = memories_of_stage(call, wanted)?;
-                // Sent twice, it would complete two: the second one has nothing in it yet.
+                // A call that names no stage may arrive twice. The second time the current stage is new and empty, and must
+                // not be completed too.
                 let is_second = || course.task.stages.iter().any(|note| note.is_completed);
                 if is_bare && memories.is_empty() && is_second() && !has_entries(call, wanted)? {
                     return Err(Failure::conflict(format!(
@@ -220,7 +221,7 @@ pub(crate) fn complete_stage(call: &mut Call<'_>) -> Result<Map, Failure> {
     })
 }
 
-/// Returns true if anything was recorded in a stage beside its own record: an error, or a memory that is past its time.
+/// Returns true if a stage has an error or a memory, even one that has expired.
 fn has_entries(call: &Call<'_>, stage: &str) -> Result<bool, Failure> {
     let handle = call.store.name(Sort::StageHandle, stage)?;
     let search = Search { expired: true, most: Some(MOST_LOOKED_AT), ..Search::of(handle) };
@@ -235,7 +236,7 @@ fn last_stage(call: &Call<'_>, task: &Task) -> Result<Option<Stage>, Failure> {
     Ok(stored.map(|stored| stored.state))
 }
 
-/// Returns the stage that follows by itself. After verification nothing does: the task waits for its end.
+/// Returns the type of the stage that follows if the caller names none. Verification has none: the task waits until it is ended.
 fn follows(stage: StageType) -> Option<StageType> {
     match stage {
         StageType::Planning | StageType::Reflection => Some(StageType::Execution),
@@ -244,7 +245,7 @@ fn follows(stage: StageType) -> Option<StageType> {
     }
 }
 
-/// Tells how far a task is.
+/// Answers `memory.get_task_progress`.
 pub(crate) fn get_task_progress(call: &mut Call<'_>) -> Result<Map, Failure> {
     let id = call.params.id("task_id")?;
     let id = call.params.required("task_id", id)?.to_owned();
@@ -283,8 +284,8 @@ pub(crate) fn get_task_progress(call: &mut Call<'_>) -> Result<Map, Failure> {
     Ok(map)
 }
 
-/// Makes the brief of a task. The state of a task is answered whatever the budget: facts that do not fit are left out, which the
-/// coverage tells, and so is a goal that does not.
+/// Makes the brief of a task. No budget is too small for it: facts that do not fit are left out, which lowers the coverage, and
+/// then the goal is.
 fn brief(
     task: &Task,
     facts: &[String],
@@ -305,7 +306,7 @@ fn brief(
     Draft::default().fit(request.budget, request.format, counter)
 }
 
-/// Tells if another stage has begun, and moves on if it is told to.
+/// Answers `memory.detect_stage_transition`. With `apply` the task moves on.
 pub(crate) fn detect_stage_transition(call: &mut Call<'_>) -> Result<Map, Failure> {
     let id = call.params.id("task_id")?;
     let id = call.params.required("task_id", id)?.to_owned();
@@ -320,7 +321,7 @@ pub(crate) fn detect_stage_transition(call: &mut Call<'_>) -> Result<Map, Failur
     }
     retried(|| {
         let mut course = Course::of(call.task(&id)?);
-        // A task that waits for its end, or is over, has none, and moves nowhere.
+        // A task that is over or waits to be ended has no current stage, and moves nowhere.
         let current = course.task.current().map(|note| note.stage_type);
         let signals = match call.settings.stage_detection_enabled {
             true => signals(call, &course.task, actions.as_deref(), &content, told)?,
@@ -348,7 +349,7 @@ pub(crate) fn detect_stage_transition(call: &mut Call<'_>) -> Result<Map, Failur
     })
 }
 
-/// Collects the signs of a change.
+/// Collects the signals that the stage has changed, strongest first.
 fn signals(
     call: &Call<'_>,
     task: &Task,
@@ -368,14 +369,14 @@ fn signals(
         }
     }
     let (now, clock) = call.store.now();
-    // A clock that is not trusted says nothing about how long a stage has lasted.
+    // The duration of a stage counts only if the clock is trusted.
     if clock != omird_engine::ClockState::Unknown
         && let Ok(began) = omir_core::instant::Timestamp::parse(&note.began_at)
     {
         all.extend(stages::lasted(note.stage_type, now.hours_since(began) * 3600.0));
     }
     all.extend(errors_lately(call, task)?);
-    // Wording is unsure: it speaks only where nothing else moves the task, and only to a caller that asks.
+    // Wording is the least certain signal. It counts only if no other signal moves the task, and only in this method.
     if stages::decided(&all, note.stage_type).is_none() {
         let actions = actions.unwrap_or_default();
         all.extend(stages::worded(note.stage_type, Wording { content, actions }));

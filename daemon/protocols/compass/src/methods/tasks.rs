@@ -1,4 +1,4 @@
-//! Tasks and their stages: opened by the first memory, moved on, completed. Each step is part of one write.
+//! Tasks and their stages: opened by the first memory, moved on, completed. All steps of a call are one write.
 
 use std::collections::HashSet;
 
@@ -18,34 +18,35 @@ use crate::state::{
 use crate::store::{Batch, Shape, Store, Stored};
 use crate::words::{StageType, TaskStatus};
 
-/// Compressions that a stage or task tells of.
+/// Metrics of compressions that a stage or a task keeps.
 const MOST_METRICS: usize = 8;
-/// Memories that a completed stage names. Without a bound a long stage would not fit into its record, and no memory could end it.
+/// Memories that the record of a completed stage names, at most. Without a bound the record of a long stage would become too
+/// large to be written, and the stage could never be completed.
 const MOST_REFS: usize = 1000;
-/// Bytes of a summary, about. It stands in its record twice, and the record has a bound.
+/// Most bytes of a summary, about. A record has a bound, and holds the summary twice.
 const MOST_SUMMARY: usize = 128 << 10;
 
-/// A task on its way to the store.
+/// A task that a call opens or changes, until it is written.
 pub(crate) struct Course {
     /// The task as it will be.
     pub(crate) task: Task,
-    /// The task as it is, if it is there.
+    /// The task as it is stored, unless the call opens it.
     pub(crate) before: Option<Stored<Task>>,
-    /// It has changed.
+    /// True if the task must be written.
     pub(crate) is_changed: bool,
 }
 
-/// The parts that a caller gives to the end of a stage.
+/// The texts with which a caller completes a stage.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Completion<'a> {
-    /// The caller's summary, in the place of ours.
+    /// The caller's summary, instead of one that is made of the memories.
     pub(crate) summary: Option<&'a str>,
-    /// The caller's insights, in the place of ours.
+    /// The caller's insights, instead of those that are made of the memories.
     pub(crate) insights: Option<Vec<String>>,
 }
 
 impl Course {
-    /// Returns the course of a task that is there.
+    /// Begins with a task that is stored.
     pub(crate) fn of(before: Stored<Task>) -> Self {
         Self { task: before.state.clone(), before: Some(before), is_changed: false }
     }
@@ -121,7 +122,7 @@ impl Course {
         Ok(id)
     }
 
-    /// Moves on to a stage of another type. A stage without memories is no stage that was completed: it is relabelled.
+    /// Moves on to a stage of another type. A current stage without memories is not completed: it takes that type itself.
     pub(crate) fn move_on(
         &mut self,
         call: &Call<'_>,
@@ -149,7 +150,7 @@ impl Course {
         self.begin(call, batch, stage_type, now)
     }
 
-    /// Completes a stage: its summary, its facts and those of the task.
+    /// Completes a stage: makes its summary and facts, and adds them to those of the task.
     pub(crate) fn complete(
         &mut self,
         call: &Call<'_>,
@@ -188,9 +189,9 @@ impl Course {
         Ok((stage, metric))
     }
 
-    /// Makes the summary of the task again, of the stages that are completed. `newest` is one that is not written yet. A call
-    /// waits for one summary of a model, so the end of a stage asks for none here.
-    /// Returns nothing where no stage says anything.
+    /// Makes the summary of the task again out of its completed stages. `newest` is a stage that is completed now and not written
+    /// yet. `by_model` lets a model write it: false at the end of a stage, whose own summary is the one that a call waits for.
+    /// Returns `None` if no stage has facts or a summary.
     pub(crate) fn summarise(
         &mut self,
         call: &Call<'_>,
@@ -203,13 +204,13 @@ impl Course {
         for note in self.task.stages.iter().filter(|note| note.is_completed) {
             let stage = match newest.filter(|stage| stage.stage_id == note.stage_id) {
                 Some(stage) => stage.clone(),
-                // One that is lost or was forgotten keeps no task from going on.
+                // A stage that is lost or forgotten is skipped, so that the task can go on.
                 None => match call.store.get_readable::<Stage>(Sort::Stage, &note.stage_id)? {
                     Some(stored) => stored.state,
                     None => continue,
                 },
             };
-            // Facts first: of equal sentences the first counts, and facts must stay.
+            // Facts come first: of equal sentences the first one is kept, and facts must stay.
             for fact in &stage.critical_facts {
                 sources.push(source(fact, 1.0, CriticalPart::All));
             }
@@ -227,7 +228,7 @@ impl Course {
         let made = if by_model { improved(call, &self.task, &sources, made)? } else { made };
         let metric = metric(call, &made, "task", now);
         let metric = Metric { task_id: Some(self.task.task_id.clone()), ..metric };
-        // Also those that only a summary states, which a caller or a model wrote: the metric says that all are kept.
+        // A summary by a caller or a model may state facts that no stage has. They are kept too, since the metric counts them.
         self.keep_facts(&made.critical_facts);
         self.task.task_progress_summary = Some(made.summary);
         note_metric(&mut self.task.metrics, metric.clone());
@@ -258,7 +259,7 @@ impl Course {
         }
     }
 
-    /// Returns the ratios in force, where the current stage has these memories.
+    /// Returns the compression ratios in force. `memories` are those of the current stage.
     pub(crate) fn in_force(
         &self,
         call: &Call<'_>,
@@ -283,8 +284,8 @@ impl Course {
         Ok(compress::in_force(call.settings, &self.task.compression, &agent, load))
     }
 
-    /// Adds the task to the write. One that has not changed is a condition alone: what was decided by it, such as the stage
-    /// of a memory, holds only while the task is as it was read.
+    /// Adds the task to a batch. An unchanged task becomes a condition: the write fails if another client has changed it, because
+    /// decisions such as the stage of a memory depend on it.
     pub(crate) fn write(
         mut self,
         call: &Call<'_>,
@@ -298,7 +299,7 @@ impl Course {
             return Ok(self.task);
         }
         self.task.updated_at = Store::stamp(now);
-        // With what is written anyway, and not for its own sake: that would wear the card.
+        // Uses are written with a task that is written anyway. Writes for their sake would wear the card.
         let (tenant, id) = (call.store.tenant(), &self.task.task_id);
         if self.task.is_active() {
             self.task.uses = call.shared.uses.added_to(&self.task.uses, tenant, id);
@@ -326,7 +327,7 @@ impl Course {
     }
 }
 
-/// Returns how much what a stage tells is worth to those after it: what was decided, found and checked, more than each step.
+/// Returns the weight of a stage in the summary of its task. Decisions, findings and checks count more than steps of execution.
 fn worth_of(stage_type: StageType) -> f64 {
     if stage_type == StageType::Execution { 0.3 } else { 1.0 }
 }
@@ -359,7 +360,7 @@ pub(crate) fn compressed(
     }
 }
 
-/// Puts a summary into a stage.
+/// Puts the results of a compression into a stage, and returns its metric.
 pub(crate) fn take_summary(
     call: &Call<'_>,
     stage: &mut Stage,
@@ -403,7 +404,7 @@ fn metric(call: &Call<'_>, made: &Compressed, compression_type: &str, now: Times
     }
 }
 
-/// Returns a stage that a task names: it is there, unless a person took it out of the store by hand.
+/// Returns a stage that a task names. It is missing only if a person has removed it from the store.
 pub(crate) fn current_stage(call: &Call<'_>, id: &str) -> Result<Stored<Stage>, Failure> {
     let stage = call.store.get::<Stage>(Sort::Stage, id)?;
     stage.ok_or_else(|| Failure::not_found("stage", id))
@@ -419,7 +420,7 @@ pub(crate) fn errors_of_stage(call: &Call<'_>, id: &str) -> Result<usize, Failur
     call.store.count(call.store.name(Sort::StageHandle, id)?, &[ExperienceType::Error])
 }
 
-/// Returns the shape of a stage, and adds the handles that it bears.
+/// Returns the shape of a stage, and adds its handles to the batch.
 pub(crate) fn shape_of_stage(
     call: &Call<'_>,
     batch: &mut Batch,
@@ -429,7 +430,7 @@ pub(crate) fn shape_of_stage(
     handles.push(call.store.add_handle(batch, Sort::StageHandle, &stage.stage_id, Label::Event)?);
     let summary = Some(&stage.stage_summary).filter(|summary| !summary.trim().is_empty());
     Ok(Shape {
-        // A record says something; a stage that goes on has no summary yet.
+        // A record needs a content. A stage that goes on has no summary yet, and takes the name of its type.
         content: summary.cloned().unwrap_or_else(|| stage.stage_type.to_string()),
         experience_type: Some(ExperienceType::Context),
         importance: Some(stage.relevance_score),
