@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::{Mutex, MutexGuard};
 
-use super::ledger::{Ledger, Refused};
 use super::node::Clock;
+use super::refusals::{Refusals, Refused};
 use super::token::{Entity, EntityKind, TokenError};
 
 /// Something that its owner should know of.
@@ -137,12 +137,12 @@ pub(crate) struct Events {
     on_event: OnEvent,
     clock: Clock,
     counts: [AtomicU64; 4],
-    ledger: Mutex<Ledger>,
+    refusals: Mutex<Refusals>,
 }
 
 impl Events {
     pub(crate) fn new(on_event: OnEvent, clock: Clock) -> Self {
-        Self { on_event, clock, counts: Default::default(), ledger: Mutex::default() }
+        Self { on_event, clock, counts: Default::default(), refusals: Mutex::default() }
     }
 
     pub(crate) fn report(&self, event: &Event) {
@@ -154,7 +154,7 @@ impl Events {
         };
         let all = self.counts[index].fetch_add(1, Ordering::Relaxed) + 1;
         let now = (self.clock)();
-        let count = self.ledger().note(event, now).unwrap_or(all);
+        let count = self.refusals().note(event, now).unwrap_or(all);
         // Whatever comes at the rate of messages is logged ever more rarely, each name for itself.
         if count.is_power_of_two() {
             tracing::warn!(count, "{event}");
@@ -169,11 +169,11 @@ impl Events {
     }
 
     pub(crate) fn refused(&self) -> BTreeMap<(EntityKind, String), Refused> {
-        self.ledger().all()
+        self.refusals().all()
     }
 
-    fn ledger(&self) -> MutexGuard<'_, Ledger> {
-        self.ledger.lock()
+    fn refusals(&self) -> MutexGuard<'_, Refusals> {
+        self.refusals.lock()
     }
 }
 

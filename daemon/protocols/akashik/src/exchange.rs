@@ -26,12 +26,12 @@ use crate::log::object;
 use crate::meaning;
 use crate::methods::{self, AGENTS, AKASHIK, CONFLICTS, MESSAGE, STATUS, UNIT, UNKNOWN};
 use crate::operation_context::{CallerRights, OperationResult, value};
+use crate::operations::{self, detect::PATIENCE};
 use crate::push::Pushes;
 use crate::rights::{self, Act, OPERATOR, STANDARD, Viewer};
 use crate::store::Store;
 use crate::types::Unit;
 use crate::words::Operation;
-use crate::work::{self, detect::PATIENCE};
 
 /// The protocol over one engine. Cloning gives another handle.
 #[derive(Clone)]
@@ -194,7 +194,7 @@ impl Akashik {
             return finish(admitted, Err(Failure::new(&INSUFFICIENT_AUTHORITY, message)));
         }
         let field = self.field(caller.tenant.as_deref());
-        if !work::changes(&envelope) {
+        if !operations::changes(&envelope) {
             let done = field.read(&envelope, &who);
             return finish(admitted, done);
         }
@@ -237,7 +237,7 @@ impl Akashik {
                     ("embedding", store.embedding().into()),
                     ("token_count", meaning::TOKEN_COUNT.into()),
                 ]),
-                method if *method == AGENTS => work::agents::list(model, &viewer),
+                method if *method == AGENTS => operations::agents::list(model, &viewer),
                 method if *method == CONFLICTS => {
                     rights::may(Act::Detect, viewer.authority)?;
                     let seen = model.conflicts_seen(&viewer).into_iter();

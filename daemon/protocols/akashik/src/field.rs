@@ -31,10 +31,10 @@ use crate::failure::{self, EPOCH_OVERFLOW, Failure};
 use crate::log::{Entry, Read};
 use crate::model::Model;
 use crate::operation_context::{CallerRights, OperationContext, OperationResult};
+use crate::operations;
 use crate::push::{Push, Pushes};
 use crate::store::{Batch, Store, StoreView};
 use crate::types::Unit;
-use crate::work;
 
 /// The time after which a full row may have room again.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -185,7 +185,7 @@ impl Field {
             let (pending, entries) = (HashMap::new(), Vec::new());
             let view = self.view(&pending, &entries);
             let mut context = context(&state.model, &view, who, envelope, epoch, &at, false);
-            let done = work::work(&mut context);
+            let done = operations::carry_out(&mut context);
             debug_assert!(context.deltas.is_empty() && context.units.is_empty());
             if done.is_ok() && !is_leased(epoch) {
                 drop(state);

@@ -8,7 +8,7 @@
 //! | `failure` | errors, to the letter of the draft |
 //! | `types`, `log`, `model` | things of a field, entries of its log, and what they add up to |
 //! | `machines`, `clock`, `rights` | the rules, as tables and plain functions |
-//! | `operation_context`, `work` | one operation being decided; the twelve operations |
+//! | `operation_context`, `operations` | one operation being decided; the twelve operations |
 //! | `field` | the one way in which a field changes |
 //! | `store`, `names` | a field as memories of omird |
 //! | `push`, `announce`, `tools` | notifications; those that anybody may hear of; the tools of MCP |
@@ -34,6 +34,7 @@ mod model;
 mod names;
 mod nearby;
 mod operation_context;
+mod operations;
 mod params;
 mod push;
 mod rights;
@@ -43,7 +44,6 @@ mod tests;
 mod tools;
 mod types;
 mod words;
-mod work;
 
 pub use self::exchange::{Akashik, DESCRIPTION, NoListener};
 pub use self::methods::{AGENT, AGENTS, AKASHIK, CONFLICTS, EVENTS, MESSAGE, STATUS, UNIT};

@@ -14,13 +14,13 @@ use parking_lot::Mutex;
 use crate::log::{Delta, Entry};
 use crate::meaning;
 use crate::model::Model;
+use crate::operations::attune::Ranks;
 use crate::rights::Viewer;
 use crate::types::{Agent, Subscription, Unit};
 use crate::words::{
     AgentStatus, ConflictStatus, EventName, HandoffState, Operation, SessionState, TaskState,
     UnitStatus,
 };
-use crate::work::attune::Ranks;
 
 /// Gaps that are kept. Beyond it the oldest are forgotten, and their next notification comes at once.
 const MOST_GAPS: usize = 4096;

@@ -15,11 +15,11 @@ use crate::exchange::who;
 use crate::failure::{Failure, INSUFFICIENT_AUTHORITY};
 use crate::methods;
 use crate::operation_context::OperationResult;
+use crate::operations;
 use crate::words::{
     Compaction, ConflictStatus, ConflictType, Depth, DetectMode, Form, MemoryType, Mode, Operation,
     RelationType, Strategy, Target, UnitStatus,
 };
-use crate::work;
 
 const ID: Shape = Shape::Text(256);
 const TEXT: Shape = Shape::Text(16_384);
@@ -281,7 +281,7 @@ impl Akashik {
             return Err(Failure::new(&INSUFFICIENT_AUTHORITY, message));
         }
         let field = self.field(caller.tenant.as_deref());
-        if !work::changes(&envelope) {
+        if !operations::changes(&envelope) {
             return field.read(&envelope, &who);
         }
         let method: &'static Method = admitted.method();

@@ -7,15 +7,15 @@ use omir_core::spatial::SpatialPose;
 use omird_router::Admitted;
 
 use crate::failure::Failure;
-use crate::model::Use;
+use crate::model::ModelUse;
 use crate::names::Sort;
 use crate::params::Params;
-use crate::pattern_queue::PatternQueue;
+use crate::queues::patterns::PatternQueue;
 use crate::score;
 use crate::settings::Settings;
 use crate::shared::Shared;
 use crate::state::{ErrorRecord, Memory, Stage, StageNote, State, Task};
-use crate::store::{Batch, Kept, Search, Shape, Store, Written};
+use crate::store::{Batch, Search, Shape, Store, Stored, Written};
 use crate::who::Who;
 use crate::words::{MemoryType, TaskStatus};
 
@@ -33,7 +33,7 @@ pub(crate) struct Call<'a> {
     pub(crate) admitted: &'a mut Admitted,
     pub(crate) shared: &'a Shared,
     pub(crate) patterns: &'a PatternQueue,
-    pub(crate) model: Use,
+    pub(crate) model: ModelUse,
     /// The agent that the answer is about.
     pub(crate) agent: Option<String>,
     /// The answer is less than was asked for.
@@ -59,7 +59,7 @@ impl Call<'_> {
         &self,
         task: &Task,
         most: usize,
-    ) -> Result<Vec<Kept<ErrorRecord>>, Failure> {
+    ) -> Result<Vec<Stored<ErrorRecord>>, Failure> {
         self.store.recent_errors(task, self.settings.error_history_lookback_stages, most)
     }
 
@@ -76,35 +76,39 @@ impl Call<'_> {
     }
 
     /// Returns a task that the caller may see.
-    pub(crate) fn task(&mut self, id: &str) -> Result<Kept<Task>, Failure> {
-        let task: Kept<Task> = self.visible(Sort::Task, "task", id)?;
+    pub(crate) fn task(&mut self, id: &str) -> Result<Stored<Task>, Failure> {
+        let task: Stored<Task> = self.visible(Sort::Task, "task", id)?;
         self.agent = Some(task.state.agent_id.clone());
         Ok(task)
     }
 
     /// Returns a stage that the caller may see.
-    pub(crate) fn stage(&mut self, id: &str) -> Result<Kept<Stage>, Failure> {
-        let stage: Kept<Stage> = self.visible(Sort::Stage, "stage", id)?;
+    pub(crate) fn stage(&mut self, id: &str) -> Result<Stored<Stage>, Failure> {
+        let stage: Stored<Stage> = self.visible(Sort::Stage, "stage", id)?;
         self.agent = Some(stage.state.agent_id.clone());
         Ok(stage)
     }
 
     /// Returns a memory that the caller may see.
-    pub(crate) fn memory(&mut self, id: &str) -> Result<Kept<Memory>, Failure> {
-        let memory: Kept<Memory> = self.visible(Sort::Memory, "memory", id)?;
+    pub(crate) fn memory(&mut self, id: &str) -> Result<Stored<Memory>, Failure> {
+        let memory: Stored<Memory> = self.visible(Sort::Memory, "memory", id)?;
         self.agent = Some(memory.state.agent_id.clone());
         Ok(memory)
     }
 
-    fn visible<S: State>(&self, sort: Sort, what: &str, id: &str) -> Result<Kept<S>, Failure> {
-        let kept = self.store.get::<S>(sort, id)?;
+    fn visible<S: State>(&self, sort: Sort, what: &str, id: &str) -> Result<Stored<S>, Failure> {
+        let stored = self.store.get::<S>(sort, id)?;
         // A memory of another agent looks like one that does not exist.
-        kept.filter(|kept| self.who.may(kept.state.agent()))
+        stored
+            .filter(|stored| self.who.may(stored.state.agent()))
             .ok_or_else(|| Failure::not_found(what, id))
     }
 
     /// Takes the task that the parameters name, if they do. With an agent beside it, the task must be that agent's.
-    pub(crate) fn take_task(&mut self, agent: Option<&str>) -> Result<Option<Kept<Task>>, Failure> {
+    pub(crate) fn take_task(
+        &mut self,
+        agent: Option<&str>,
+    ) -> Result<Option<Stored<Task>>, Failure> {
         let Some(id) = self.params.id("task_id")? else { return Ok(None) };
         let task = self.task(id)?;
         match agent {
@@ -114,7 +118,7 @@ impl Call<'_> {
     }
 
     /// Takes the task that the parameters must name.
-    pub(crate) fn required_task(&mut self) -> Result<Kept<Task>, Failure> {
+    pub(crate) fn required_task(&mut self) -> Result<Stored<Task>, Failure> {
         let task = self.take_task(None)?;
         self.params.required("task_id", task)
     }
@@ -146,7 +150,7 @@ impl Store {
         task: &Task,
         most: usize,
         severity: Option<f64>,
-    ) -> Result<Vec<Kept<ErrorRecord>>, Failure> {
+    ) -> Result<Vec<Stored<ErrorRecord>>, Failure> {
         let sort = if task.has_handles { Sort::Errors } else { Sort::TaskHandle };
         let search = Search {
             experience: vec![ExperienceType::Error],
@@ -164,7 +168,7 @@ impl Store {
         task: &Task,
         stages: usize,
         most: usize,
-    ) -> Result<Vec<Kept<ErrorRecord>>, Failure> {
+    ) -> Result<Vec<Stored<ErrorRecord>>, Failure> {
         let last: Vec<&StageNote> = task.stages.iter().rev().take(stages).collect();
         let since = last.last().and_then(|note| Timestamp::parse(&note.began_at).ok());
         let is_recent = |error: &ErrorRecord| match &error.stage_id {

@@ -119,8 +119,8 @@ pub(crate) fn compress(
         Some(given) => (given.to_owned(), "caller"),
         None => (shortened(summarizer.by_ratio(&passages, ratio)).text(), EXTRACT_1),
     };
-    let mut said = Said::of([summary.as_str()]);
-    let beside = facts.iter().filter(|fact| !said.holds(fact));
+    let mut search = FactSearch::of([summary.as_str()]);
+    let beside = facts.iter().filter(|fact| !search.finds(fact));
     let beside: usize = beside.map(|fact| counter.count(fact)).sum();
     let output_tokens = counter.count(&summary) + beside;
     Ok(Compressed {
@@ -176,7 +176,7 @@ pub(crate) fn facts_of(sources: &[Source]) -> Vec<String> {
 }
 
 /// Texts in which facts are looked for word for word.
-pub(crate) struct Said<'t> {
+pub(crate) struct FactSearch<'t> {
     texts: Vec<&'t str>,
     /// Lines, with and without the dash of a list, and sentences: most facts are one of them.
     parts: HashSet<&'t str>,
@@ -184,7 +184,7 @@ pub(crate) struct Said<'t> {
     left: usize,
 }
 
-impl<'t> Said<'t> {
+impl<'t> FactSearch<'t> {
     pub(crate) fn of(texts: impl IntoIterator<Item = &'t str>) -> Self {
         let texts: Vec<&str> = texts.into_iter().collect();
         let mut parts: HashSet<&str> = HashSet::new();
@@ -198,7 +198,7 @@ impl<'t> Said<'t> {
     }
 
     /// Returns true if a text holds the fact. After [`MOST_SEARCHED`] bytes one that stands amid other words is missed.
-    pub(crate) fn holds(&mut self, fact: &str) -> bool {
+    pub(crate) fn finds(&mut self, fact: &str) -> bool {
         if self.parts.contains(fact) {
             return true;
         }
@@ -377,14 +377,14 @@ mod tests {
     #[test]
     fn facts_are_looked_for_word_for_word() {
         let texts = ["- The door is shut.\nIt must stay so. Never open it.", "so it must be"];
-        let mut said = Said::of(texts);
+        let mut search = FactSearch::of(texts);
         for fact in ["The door is shut.", "- The door is shut.", "Never open it.", "must stay"] {
-            assert!(said.holds(fact), "{fact}");
+            assert!(search.finds(fact), "{fact}");
         }
-        assert!(!said.holds("The door is open."));
-        said.left = 0;
-        assert!(said.holds("Never open it."), "one that is a sentence is found always");
-        assert!(!said.holds("must stay"));
+        assert!(!search.finds("The door is open."));
+        search.left = 0;
+        assert!(search.finds("Never open it."), "one that is a sentence is found always");
+        assert!(!search.finds("must stay"));
     }
 
     #[test]

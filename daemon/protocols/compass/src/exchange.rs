@@ -17,16 +17,15 @@ use crate::failure::Failure;
 use crate::jsonrpc::{self, INVALID_REQUEST, RpcCall, RpcError};
 use crate::methods::{self, COMPASS, Entry, UNKNOWN, Waits};
 use crate::model::waiting_pool::{Job, WaitingPool};
-use crate::model::{Use, embedding, summary};
-use crate::money::dollars;
+use crate::model::{ModelUse, embedding, summary};
+use crate::money::account::dollars;
 use crate::names::uuid;
 use crate::params::Params;
-use crate::pattern_queue::PatternQueue;
-use crate::pattern_thread;
+use crate::queues::patterns::PatternQueue;
 use crate::settings::Settings;
 use crate::shared::Shared;
 use crate::store::Store;
-use crate::vectors;
+use crate::threads;
 use crate::who::{Conversation, Who};
 
 /// The protocol over one engine. Cloning gives another handle.
@@ -44,15 +43,14 @@ impl Compass {
     /// Starts the protocol over `engine`. A thread looks for patterns among errors after some were recorded.
     pub fn new(engine: &Engine, settings: Settings, model: Option<Arc<dyn ModelClient>>) -> Self {
         let shared = Arc::new(Shared::new(engine, settings, model));
-        let patterns = Arc::new(pattern_thread::start(&shared));
+        let patterns = Arc::new(threads::patterns::start(&shared));
         if shared.embedder().is_some() {
-            vectors::start(&shared);
+            threads::vectors::start(&shared);
         }
-        let threads = |name: &str, threads| Arc::new(WaitingPool::start(name, threads));
-        let summaries =
-            shared.summarizer().map(|_| threads("omird-cp-model", summary::MOST_AT_ONCE));
+        let pool = |name: &str, threads| Arc::new(WaitingPool::start(name, threads));
+        let summaries = shared.summarizer().map(|_| pool("omird-cp-model", summary::MOST_AT_ONCE));
         let questions =
-            shared.understander().map(|_| threads("omird-cp-ask", embedding::MOST_QUESTIONS));
+            shared.understander().map(|_| pool("omird-cp-ask", embedding::MOST_QUESTIONS));
         Self { shared, patterns, summaries, questions }
     }
 
@@ -101,7 +99,7 @@ impl Compass {
         let worked = match (entry, fault) {
             (None, _) => Err(Failure::no_method(&call.method)),
             (_, Some(failure)) => Err(failure),
-            (Some(entry), None) => self.work(entry, &who, &call, &mut admitted, began),
+            (Some(entry), None) => self.carry_out(entry, &who, &call, &mut admitted, began),
         };
         match worked {
             Ok(result) => {
@@ -115,7 +113,7 @@ impl Compass {
         }
     }
 
-    fn work(
+    fn carry_out(
         &self,
         entry: &Entry,
         who: &Who,
@@ -143,11 +141,11 @@ impl Compass {
             admitted,
             shared: &self.shared,
             patterns: &self.patterns,
-            model: Use::default(),
+            model: ModelUse::default(),
             agent: None,
             degraded: false,
         };
-        let mut result = (entry.work)(&mut call)?;
+        let mut result = (entry.handler)(&mut call)?;
         let took_ms = began.elapsed().as_micros() as f64 / 1000.0;
         let degraded = call.degraded || call.model.is_missed.get() || call.store.left_out() > 0;
         let cost = dollars(call.model.cost.get());

@@ -5,39 +5,35 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | `exchange`, `jsonrpc`, `methods` | messages taken apart into calls; the tables of methods |
+//! | `exchange`, `jsonrpc` | messages taken apart into calls |
+//! | `methods` | the tables of methods; a file for each group of them, with what they do |
 //! | `call`, `params`, `who` | one call: its parameters and its caller |
 //! | `failure`, `words` | errors; closed lists of words |
 //! | `settings`, `shared` | `[compass]`; parts that all calls share |
 //! | `state`, `names`, `store` | what is kept, under which name, read and written with versions |
-//! | `work` | what each method does |
-//! | `stages`, `score`, `similarity`, `compress`, `context`, `patterns`, `repetition` | decisions: plain functions of plain data |
-//! | `ledger`, `uses` | hints in memory: active memories by their worth; uses of memories by tasks |
+//! | `stages`, `score`, `similarity`, `compress`, `context`, `patterns`, `repetition` | decisions that methods make: plain functions of plain data, without a store or a clock |
+//! | `active_memories`, `uses` | hints in memory: the active memories of tasks and agents in order of eviction; uses of memories by tasks |
 //! | `signals` | signals to supervisors of the agents |
-//! | `pattern_thread`, `pattern_queue` | the thread that looks for patterns; the way to it |
+//! | `threads`, `queues` | the threads that look for patterns and have vectors made; the ways to them |
 //! | `model` | a server of models: how it is asked, for summaries and vectors; threads for calls that wait for it |
-//! | `paying`, `money` | a request that is paid for; the budget of a month |
-//! | `vectors`, `due` | the thread that has vectors made; the way to it |
+//! | `money` | the budget of a month; a request that is paid for |
 
 #![warn(unreachable_pub)]
 
+mod active_memories;
 mod call;
 mod compress;
 mod context;
-mod due;
 mod exchange;
 mod failure;
 mod jsonrpc;
-mod ledger;
 mod methods;
 mod model;
 mod money;
 mod names;
 mod params;
-mod pattern_queue;
-mod pattern_thread;
 mod patterns;
-mod paying;
+mod queues;
 mod repetition;
 mod score;
 mod settings;
@@ -49,11 +45,10 @@ mod state;
 mod store;
 #[cfg(test)]
 mod tests;
+mod threads;
 mod uses;
-mod vectors;
 mod who;
 mod words;
-mod work;
 
 pub use self::exchange::{Compass, DESCRIPTION};
 pub use self::methods::{COMPASS, JSONRPC};

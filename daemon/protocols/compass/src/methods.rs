@@ -1,4 +1,34 @@
-//! The tables: the one row that transports know, and the methods inside a message.
+//! The methods: the one row that transports know, the table of the methods inside a message, and a file for each group of them.
+//!
+//! | file | methods |
+//! |---|---|
+//! | `store`, `retrieve`, `update`, `prune`, `memify` | those of memories |
+//! | `context`, `ace` | contexts for agents; those for supervisors, and what is critical |
+//! | `stages`, `compression` | those of stages and of tasks |
+//! | `errors`, `patterns` | those of errors |
+//! | `criticality` | `memory.update_criticality`, and the reasons for which a memory is critical |
+//!
+//! The others are parts that several methods have: `tasks` and `detection` move a task through its stages, `modelled` and
+//! `understood` ask a server of models, `shown` writes states into answers. The decisions of a method are modules beside this
+//! one: [`context`](crate::context) fits a text into a budget, [`methods::context`](self::context) reads the store for it.
+
+pub(crate) mod ace;
+pub(crate) mod compression;
+pub(crate) mod context;
+pub(crate) mod criticality;
+pub(crate) mod detection;
+pub(crate) mod errors;
+pub(crate) mod memify;
+pub(crate) mod modelled;
+pub(crate) mod patterns;
+pub(crate) mod prune;
+pub(crate) mod retrieve;
+pub(crate) mod shown;
+pub(crate) mod stages;
+pub(crate) mod store;
+pub(crate) mod tasks;
+pub(crate) mod understood;
+pub(crate) mod update;
 
 use std::time::Duration;
 
@@ -9,7 +39,6 @@ use crate::call::Call;
 use crate::failure::Failure;
 use crate::settings::Settings;
 use crate::who::{ACE, AGENT, OPERATOR};
-use crate::work;
 
 const NAME: &str = "compass";
 /// Most bytes of a message: a content of 256 KiB may be six times as long as JSON.
@@ -65,8 +94,8 @@ pub(crate) struct Entry {
     pub(crate) waits: Waits,
     /// The setting that opens it.
     opened_by: OpenedBy,
-    /// The work.
-    pub(crate) work: fn(&mut Call<'_>) -> Result<Map, Failure>,
+    /// Its work: returns the members of the answer.
+    pub(crate) handler: fn(&mut Call<'_>) -> Result<Map, Failure>,
 }
 
 /// The answer of a server of models that a call may wait for.
@@ -88,40 +117,40 @@ enum OpenedBy {
 }
 
 macro_rules! entries {
-    ($($name:literal, $effect:ident, $scope:ident, $waits:ident, $opened_by:ident, $work:path;)+) => {
-        /// The methods inside a message: name, effect, scope, what a call waits for, the setting that opens it, and the work.
+    ($($name:literal, $effect:ident, $scope:ident, $waits:ident, $opened_by:ident, $handler:path;)+) => {
+        /// The methods inside a message: name, effect, scope, what a call waits for, the setting that opens it, and its handler.
         pub(crate) static ENTRIES: &[Entry] = &[$(Entry {
             method: row($name, Effect::$effect, $scope, About::NOTHING),
             waits: Waits::$waits,
             opened_by: OpenedBy::$opened_by,
-            work: $work,
+            handler: $handler,
         }),+];
     };
 }
 
 entries! {
-    "memory.store", Changes, ANY, Nothing, Always, work::store::store;
-    "memory.retrieve", Reads, ANY, Question, Always, work::retrieve::retrieve;
-    "memory.get_context", Reads, ANY, Question, Always, work::context::get_context;
-    "memory.update", Changes, ANY, Nothing, Always, work::update::update;
-    "memory.prune", ChangesUnlessDry, ANY, Nothing, Always, work::prune::prune;
-    "memory.get_stage_context", Reads, ANY, Question, Always, work::stages::get_stage_context;
-    "memory.complete_stage", Changes, ANY, Summary, Always, work::stages::complete_stage;
-    "memory.get_task_progress", ChangesUnlessDry, ANY, Nothing, Always, work::stages::get_task_progress;
-    "memory.detect_stage_transition", ChangesUnlessDry, ANY, Nothing, Always, work::stages::detect_stage_transition;
-    "memory.record_error", Changes, ANY, Nothing, Always, work::errors::record_error;
-    "memory.detect_error_patterns", Changes, ANY, Nothing, Always, work::patterns::detect_error_patterns;
-    "memory.get_error_history", Reads, ANY, Nothing, Always, work::errors::get_error_history;
-    "memory.get_error_aware_context", Reads, ANY, Question, Always, work::errors::get_error_aware_context;
-    "memory.compress_stage", Changes, ANY, Summary, Always, work::compression::compress_stage;
-    "memory.compress_task", Changes, ANY, Summary, Always, work::compression::compress_task;
-    "memory.get_compression_metrics", Reads, ANY, Nothing, Always, work::compression::get_compression_metrics;
-    "memory.adjust_compression", Changes, ANY, Nothing, Always, work::compression::adjust_compression;
-    "memory.get_strategic_context", Reads, WATCHER, Question, Always, work::ace::get_strategic_context;
-    "memory.record_intervention_outcome", Changes, WATCHER, Nothing, Always, work::ace::record_intervention_outcome;
-    "memory.get_critical_memories", Reads, WATCHER, Nothing, Always, work::ace::get_critical_memories;
-    "memory.update_criticality", Changes, WATCHER, Nothing, Always, work::criticality::update_criticality;
-    "memory.run_memify", Changes, OWNER, Nothing, Memify, work::memify::run_memify;
+    "memory.store", Changes, ANY, Nothing, Always, store::store;
+    "memory.retrieve", Reads, ANY, Question, Always, retrieve::retrieve;
+    "memory.get_context", Reads, ANY, Question, Always, context::get_context;
+    "memory.update", Changes, ANY, Nothing, Always, update::update;
+    "memory.prune", ChangesUnlessDry, ANY, Nothing, Always, prune::prune;
+    "memory.get_stage_context", Reads, ANY, Question, Always, stages::get_stage_context;
+    "memory.complete_stage", Changes, ANY, Summary, Always, stages::complete_stage;
+    "memory.get_task_progress", ChangesUnlessDry, ANY, Nothing, Always, stages::get_task_progress;
+    "memory.detect_stage_transition", ChangesUnlessDry, ANY, Nothing, Always, stages::detect_stage_transition;
+    "memory.record_error", Changes, ANY, Nothing, Always, errors::record_error;
+    "memory.detect_error_patterns", Changes, ANY, Nothing, Always, patterns::detect_error_patterns;
+    "memory.get_error_history", Reads, ANY, Nothing, Always, errors::get_error_history;
+    "memory.get_error_aware_context", Reads, ANY, Question, Always, errors::get_error_aware_context;
+    "memory.compress_stage", Changes, ANY, Summary, Always, compression::compress_stage;
+    "memory.compress_task", Changes, ANY, Summary, Always, compression::compress_task;
+    "memory.get_compression_metrics", Reads, ANY, Nothing, Always, compression::get_compression_metrics;
+    "memory.adjust_compression", Changes, ANY, Nothing, Always, compression::adjust_compression;
+    "memory.get_strategic_context", Reads, WATCHER, Question, Always, ace::get_strategic_context;
+    "memory.record_intervention_outcome", Changes, WATCHER, Nothing, Always, ace::record_intervention_outcome;
+    "memory.get_critical_memories", Reads, WATCHER, Nothing, Always, ace::get_critical_memories;
+    "memory.update_criticality", Changes, WATCHER, Nothing, Always, criticality::update_criticality;
+    "memory.run_memify", Changes, OWNER, Nothing, Memify, memify::run_memify;
 }
 
 impl Entry {

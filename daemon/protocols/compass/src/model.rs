@@ -1,29 +1,31 @@
-//! Models behind a server: how it is asked, what for, and what of it one call uses. Money is `paying` and `money`.
+//! Models behind a server: how it is asked, what for, and what of it one call uses. `money` pays for it.
 //!
 //! | file | holds |
 //! |---|---|
 //! | `server` | the server: asked, asked again, left alone for a time |
 //! | `summary` | summaries: the request, and a judgement of what comes back |
 //! | `embedding` | vectors: the request, what comes back, and the note beside a vector that is stated |
+//! | `vector_cache` | vectors that were made lately |
 //! | `waiting_pool` | threads for calls that wait for it |
 
 pub(crate) mod embedding;
 pub(crate) mod server;
 pub(crate) mod summary;
+pub(crate) mod vector_cache;
 pub(crate) mod waiting_pool;
 
 use std::cell::{Cell, RefCell};
 
 use crate::compress::{Compressed, Source};
 
-/// A caller's wish for a model.
+/// A caller's preference about a summary by a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum Wish {
+pub(crate) enum Preference {
     /// This call takes no model's time.
     #[default]
     None,
     /// If it is there, and can be paid for.
-    Wanted,
+    Preferred,
     /// The caller takes nothing else.
     Required,
 }
@@ -46,8 +48,8 @@ impl Similarity {
 
 /// The use of a model by one call.
 #[derive(Debug, Default)]
-pub(crate) struct Use {
-    pub(crate) wish: Wish,
+pub(crate) struct ModelUse {
+    pub(crate) preference: Preference,
     /// Millionths of a dollar.
     pub(crate) cost: Cell<u64>,
     /// It was wanted and there, and something else stands in its place.

@@ -17,16 +17,16 @@ const MOST_MEMBERS: usize = 12;
 /// Bytes of the value of a member that is shown.
 const LONGEST_VALUE: usize = 60;
 
-/// Sentences that were said.
+/// Sentences that a context has already.
 #[derive(Debug, Default)]
-pub(crate) struct Heard {
+pub(crate) struct SeenSentences {
     exact: HashSet<String>,
     alike: Vec<(StemSet, Claim)>,
 }
 
-impl Heard {
-    /// Takes the sentences of a text for said.
-    pub(crate) fn hear(&mut self, text: &str) {
+impl SeenSentences {
+    /// Adds the sentences of a text.
+    pub(crate) fn add(&mut self, text: &str) {
         for sentence in sentences(text) {
             if self.exact.insert(bare(sentence).to_owned()) && self.alike.len() < MOST_COMPARED {
                 self.alike.push((StemSet::of(LANGUAGE, sentence), Claim::of(LANGUAGE, sentence)));
@@ -34,15 +34,15 @@ impl Heard {
         }
     }
 
-    /// Returns true for a sentence that was said word for word.
-    pub(crate) fn knows(&self, sentence: &str) -> bool {
+    /// Returns true for a sentence that was seen word for word.
+    pub(crate) fn contains(&self, sentence: &str) -> bool {
         self.exact.contains(bare(sentence))
     }
 
-    /// Returns true for a sentence that says nothing that was not said: its words and all its numbers are in one sentence, which
+    /// Returns true for a sentence that says nothing new: its words and all its numbers are in one sentence, which
     /// does not oppose it.
-    pub(crate) fn holds(&self, sentence: &str) -> bool {
-        if self.knows(sentence) {
+    pub(crate) fn covers(&self, sentence: &str) -> bool {
+        if self.contains(sentence) {
             return true;
         }
         let stems = StemSet::of(LANGUAGE, sentence);
@@ -75,16 +75,16 @@ pub(crate) fn is_printed(content: &str) -> bool {
 
 /// Returns a memory as a person reads it: without what tools printed, and without what is said elsewhere. Nothing is left of one
 /// that says nothing else.
-pub(crate) fn shown(content: &str, heard: &Heard) -> String {
+pub(crate) fn shown(content: &str, seen: &SeenSentences) -> String {
     if is_printed(content) {
         return members(content);
     }
-    if !sentences(content).any(|one| heard.knows(one)) {
+    if !sentences(content).any(|one| seen.contains(one)) {
         return told(content).trim().to_owned();
     }
     let mut text = String::new();
     for line in told(content).lines() {
-        let own: Vec<&str> = sentences(line).filter(|one| !heard.knows(one)).collect();
+        let own: Vec<&str> = sentences(line).filter(|one| !seen.contains(one)).collect();
         if own.is_empty() {
             continue;
         }
@@ -133,34 +133,34 @@ mod tests {
 
     #[test]
     fn what_was_said_in_other_words_is_held() {
-        let mut heard = Heard::default();
-        heard.hear("The fault is in the parser of the map, because it reads the origin too early.");
-        assert!(heard.holds("The parser of the map reads the origin too early"));
-        assert!(!heard.holds("The parser of the map does not read the origin too early"));
-        assert!(!heard.holds("The parser of map 2 reads the origin too early"));
-        assert!(!heard.holds("The fault."));
+        let mut seen = SeenSentences::default();
+        seen.add("The fault is in the parser of the map, because it reads the origin too early.");
+        assert!(seen.covers("The parser of the map reads the origin too early"));
+        assert!(!seen.covers("The parser of the map does not read the origin too early"));
+        assert!(!seen.covers("The parser of map 2 reads the origin too early"));
+        assert!(!seen.covers("The fault."));
     }
 
     #[test]
     fn a_memory_is_shown_without_listings() {
-        let mut heard = Heard::default();
-        heard.hear("- Never open map 3.");
+        let mut seen = SeenSentences::default();
+        seen.add("- Never open map 3.");
         let content = "I look at the map. Never open map 3.\nAction: open map.py\n[File: map.py (3 lines total)]\n\
                        1:import yaml\n2:def load(path):\n3:    return 1\nrob@dock:~$";
-        assert_eq!(shown(content, &heard), "I look at the map.\nAction: open map.py");
+        assert_eq!(shown(content, &seen), "I look at the map.\nAction: open map.py");
         assert_eq!(
-            shown("The lid is shut.\n\nIt stays so.", &heard),
+            shown("The lid is shut.\n\nIt stays so.", &seen),
             "The lid is shut.\n\nIt stays so."
         );
-        assert_eq!(shown("Never open map 3.", &heard), "");
+        assert_eq!(shown("Never open map 3.", &seen), "");
         let object = "{\n  \"order\": 12,\n  \"items\": [\n    {\"id\": 4}\n  ],\n  \"status\": \"delivered\"\n}";
-        assert_eq!(shown(object, &heard), "order: 12; id: 4; status: delivered");
+        assert_eq!(shown(object, &seen), "order: 12; id: 4; status: delivered");
         let call = format!(
             "[{{\"name\": \"track\", \"arguments\": \"{{\\\"order\\\":\\\"W12\\\"}}\", \"note\": \"{}\"}}]",
             "x".repeat(200)
         );
-        assert_eq!(shown(&call, &heard), "name: track; order: W12");
-        assert_eq!(shown("/a/b/c/d.py\n/a/b/c/e.py", &heard), "", "a list of files says nothing");
+        assert_eq!(shown(&call, &seen), "name: track; order: W12");
+        assert_eq!(shown("/a/b/c/d.py\n/a/b/c/e.py", &seen), "", "a list of files says nothing");
     }
 
     #[test]

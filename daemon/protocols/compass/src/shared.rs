@@ -6,12 +6,14 @@ use omird_engine::Engine;
 use omird_router::ModelClient;
 use parking_lot::RwLock;
 
-use crate::due::{Cache, Told};
+use crate::active_memories::{ActiveMemories, EvictionEntry};
 use crate::failure::Failure;
-use crate::ledger::{Entry, Ledger};
 use crate::model::server::Server;
+use crate::model::vector_cache::VectorCache;
 use crate::model::{embedding, summary};
-use crate::money::Account;
+use crate::money::account::Account;
+use crate::money::paying::Purse;
+use crate::queues::vectors::VectorQueue;
 use crate::settings::Settings;
 use crate::signals::Announcer;
 use crate::state::Memory;
@@ -22,14 +24,14 @@ use crate::uses::Uses;
 pub(crate) struct Shared {
     pub(crate) engine: Engine,
     settings: RwLock<Arc<Settings>>,
-    pub(crate) ledger: Ledger,
+    pub(crate) active_memories: ActiveMemories,
     pub(crate) uses: Uses,
     pub(crate) announcer: Announcer,
     pub(crate) account: Account,
     /// Vectors that the server of models made lately.
-    pub(crate) cache: Cache,
+    pub(crate) vector_cache: VectorCache,
     /// The way to the thread that has vectors made.
-    pub(crate) told: Told,
+    pub(crate) vector_queue: VectorQueue,
     summarizer: Option<Server>,
     embedder: Option<Server>,
     understander: Option<Server>,
@@ -44,12 +46,12 @@ impl Shared {
         Self {
             engine: engine.clone(),
             settings: RwLock::new(Arc::new(settings)),
-            ledger: Ledger::default(),
+            active_memories: ActiveMemories::default(),
             uses: Uses::default(),
             announcer: Announcer::default(),
             account: Account::default(),
-            cache: Cache::default(),
-            told: Told::new(),
+            vector_cache: VectorCache::default(),
+            vector_queue: VectorQueue::new(),
             // Three of them: where the one kind of request fails, the others may be answered. A batch of long texts may take more
             // time than the server is given; a question is short, and a client waits for it.
             summarizer: client.clone().map(|client| Server::new(client, summary::MOST_AT_ONCE)),
@@ -73,6 +75,11 @@ impl Shared {
         self.embedder.as_ref()
     }
 
+    /// Returns the parts that a request to a model is paid by.
+    pub(crate) fn purse(&self) -> Purse<'_> {
+        Purse { engine: &self.engine, account: &self.account, announcer: &self.announcer }
+    }
+
     /// Returns the settings of now. A call keeps those that it began with.
     pub(crate) fn settings(&self) -> Arc<Settings> {
         self.settings.read().clone()
@@ -86,7 +93,7 @@ impl Shared {
         for memory in &memories {
             self.enter(store, memory)?;
             if embeds && !memory.archived {
-                self.told.tell(memory);
+                self.vector_queue.tell(memory);
             }
         }
         tasks.iter().for_each(|task| self.uses.written(store.tenant(), task));
@@ -95,9 +102,9 @@ impl Shared {
 
     /// Enters a memory that was written where memories like it are counted.
     pub(crate) fn enter(&self, store: &Store, memory: &Memory) -> Result<(), Failure> {
-        let entry = Entry::of(memory);
+        let entry = EvictionEntry::of(memory);
         for handle in store.owners(&memory.agent_id, memory.task_id.as_deref())? {
-            self.ledger.note(&handle, &entry);
+            self.active_memories.note(&handle, &entry);
         }
         Ok(())
     }
@@ -105,6 +112,6 @@ impl Shared {
     /// Takes other settings from now on.
     pub(crate) fn reconfigure(&self, settings: Settings) {
         *self.settings.write() = Arc::new(settings);
-        self.told.look();
+        self.vector_queue.look();
     }
 }

@@ -30,7 +30,7 @@ pub(crate) const UNSEEN: u64 = 0;
 
 /// A state as it is stored.
 #[derive(Debug, Clone)]
-pub(crate) struct Kept<S> {
+pub(crate) struct Stored<S> {
     /// The state.
     pub(crate) state: S,
     /// The record that holds it.
@@ -41,7 +41,7 @@ pub(crate) struct Kept<S> {
     pub(crate) bytes: Vec<u8>,
 }
 
-impl<S> Kept<S> {
+impl<S> Stored<S> {
     /// Returns how often the memory was used.
     pub(crate) fn accesses(&self) -> u64 {
         let decay = self.record.decay.as_ref();
@@ -103,12 +103,12 @@ impl Store {
     }
 
     /// Returns what a caller knows by this id, of any owner.
-    pub(crate) fn get<S: State>(&self, sort: Sort, id: &str) -> Result<Option<Kept<S>>, Failure> {
+    pub(crate) fn get<S: State>(&self, sort: Sort, id: &str) -> Result<Option<Stored<S>>, Failure> {
         let name = self.name(sort, id)?;
         let Some((bytes, version)) = self.engine.get_versioned(&name)? else { return Ok(None) };
-        let Some(kept) = decode::<S>(bytes, version)? else { return Ok(None) };
-        let is_it = kept.state.identity() == (self.tenant.as_str(), id);
-        Ok(is_it.then_some(kept))
+        let Some(stored) = decode::<S>(bytes, version)? else { return Ok(None) };
+        let is_it = stored.state.identity() == (self.tenant.as_str(), id);
+        Ok(is_it.then_some(stored))
     }
 
     /// As [`Store::get`], for what is only looked at: one that the card does not give back is left out.
@@ -116,7 +116,7 @@ impl Store {
         &self,
         sort: Sort,
         id: &str,
-    ) -> Result<Option<Kept<S>>, Failure> {
+    ) -> Result<Option<Stored<S>>, Failure> {
         let failure = match self.get(sort, id) {
             Err(failure) => failure,
             found => return found,
@@ -143,7 +143,7 @@ impl Store {
 }
 
 /// Reads a state from a stored record. `None` if it holds none of this kind.
-fn decode<S: State>(bytes: Vec<u8>, version: u64) -> Result<Option<Kept<S>>, Failure> {
+fn decode<S: State>(bytes: Vec<u8>, version: u64) -> Result<Option<Stored<S>>, Failure> {
     let wrong = |what: String| Failure::internal(format!("a stored record cannot be read: {what}"));
     let value =
         cbor::from_slice(&bytes, &Limits::default()).map_err(|error| wrong(error.to_string()))?;
@@ -158,7 +158,7 @@ fn decode<S: State>(bytes: Vec<u8>, version: u64) -> Result<Option<Kept<S>>, Fai
     let Some(held) = held else { return Ok(None) };
     // Another client may write such an extension: one with faults is none of ours.
     let Ok(state) = from_value::<S>(Value::Object(held.clone())) else { return Ok(None) };
-    Ok(Some(Kept { state, record: *record, version, bytes }))
+    Ok(Some(Stored { state, record: *record, version, bytes }))
 }
 
 /// Writes a state as the value of the extension.

@@ -15,9 +15,9 @@ use crate::fingerprint;
 use crate::log::{Delta, Entry};
 use crate::model::Model;
 use crate::operation_context::{CallerRights, OperationResult};
+use crate::operations;
 use crate::store::{Batch, StoreView, message_key};
 use crate::types::Unit;
-use crate::work;
 
 /// Bytes that the engine and the handles add to a record, at most.
 const BESIDE: usize = 8 << 10;
@@ -142,7 +142,7 @@ impl Field {
         let (at, _) = self.store.now();
         let (done, authority, mut deltas, units, description) = {
             let mut context = context(&state.model, &view, who, envelope, epoch, &at, is_busy);
-            let done = work::work(&mut context);
+            let done = operations::carry_out(&mut context);
             (done, context.authority, context.deltas, context.units, context.description)
         };
         self.note_unless(done.is_ok() && !deltas.is_empty(), envelope, epoch, &at, &done);

@@ -10,9 +10,9 @@ use crate::envelope::Envelope;
 use crate::failure::Failure;
 use crate::log::{Delta, Entry};
 use crate::operation_context::CallerRights;
+use crate::operations::detect;
 use crate::store::Batch;
 use crate::words::Operation;
-use crate::work::detect;
 
 /// Deferred units that are looked at between two transactions.
 const DEFERRED_AT_ONCE: usize = 8;

@@ -173,7 +173,7 @@ impl Texts {
 }
 
 impl Request for Texts {
-    type Said = Vec<Vector>;
+    type Content = Vec<Vector>;
     type Unusable = Unusable;
     const PATH: &'static str = "/embeddings";
     // Vectors come in one form, whatever the texts are.

@@ -17,12 +17,13 @@ const PAUSES: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(1
 pub(crate) const REST: Duration = Duration::from_secs(30);
 
 /// The words of an answer with the tokens in and out that are paid for, or its fault.
-pub(crate) type Reading<R> = Result<(<R as Request>::Said, (u64, u64)), <R as Request>::Unusable>;
+pub(crate) type Reading<R> =
+    Result<(<R as Request>::Content, (u64, u64)), <R as Request>::Unusable>;
 
 /// Something that a server of models is asked.
 pub(crate) trait Request: Sized {
     /// The content of an answer.
-    type Said;
+    type Content;
     /// The fault of an answer that is none.
     type Unusable: fmt::Display;
     /// The path below the server's.
@@ -80,7 +81,7 @@ impl Patience {
 /// An answer of a server.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ModelResponse<T> {
-    pub(crate) said: T,
+    pub(crate) content: T,
     /// Tokens in and out, as they are paid for.
     pub(crate) tokens: (u64, u64),
     /// Tries before it that may have been worked on.
@@ -146,7 +147,7 @@ impl Server {
         &self,
         request: &R,
         patience: &Patience,
-    ) -> Result<ModelResponse<R::Said>, Silent> {
+    ) -> Result<ModelResponse<R::Content>, Silent> {
         let nothing =
             |message: &str| Silent { message: message.to_owned(), lost: 0, why: Why::NotAsked };
         let rests = *self.rests_until.lock();
@@ -171,7 +172,7 @@ impl Server {
         &self,
         request: &R,
         patience: &Patience,
-    ) -> Result<ModelResponse<R::Said>, Silent> {
+    ) -> Result<ModelResponse<R::Content>, Silent> {
         let mut lost = 0;
         let mut pauses = patience.pauses.iter();
         loop {
@@ -180,7 +181,7 @@ impl Server {
                 Ok(body) => {
                     let read = request.read(&body);
                     return read
-                        .map(|(said, tokens)| ModelResponse { said, tokens, lost })
+                        .map(|(content, tokens)| ModelResponse { content, tokens, lost })
                         .map_err(|what| {
                             // It was worked on, and is paid for.
                             let message = format!("its answer is unusable: {what}");
@@ -216,7 +217,7 @@ mod tests {
     struct Word;
 
     impl Request for Word {
-        type Said = String;
+        type Content = String;
         type Unusable = &'static str;
         const PATH: &'static str = "/word";
         const RESTS_IF_UNUSABLE: bool = true;
@@ -269,7 +270,7 @@ mod tests {
     #[test]
     fn it_is_asked_again_where_that_may_help() {
         let (answer, left) = asked(vec![Err(Reached::Nobody), Err(Reached::NoAnswer), Ok("cup")]);
-        assert_eq!((answer.unwrap().said.as_str(), left), ("cup", 0));
+        assert_eq!((answer.unwrap().content.as_str(), left), ("cup", 0));
         let (answer, left) = asked(vec![Err(Reached::Refused), Ok("cup")]);
         assert_eq!((answer.unwrap_err().lost, left), (0, 1), "a refusal stands");
         let three =
@@ -306,7 +307,7 @@ mod tests {
             (Server::without_rest(fake.clone()), Patience::long(&Settings::default()));
         assert_eq!(server.ask(&Word, &patience).unwrap_err().why, Why::Refused);
         assert_eq!(server.ask(&Word, &patience).unwrap_err().why, Why::Unusable);
-        assert_eq!(server.ask(&Word, &patience).unwrap().said, "cup");
+        assert_eq!(server.ask(&Word, &patience).unwrap().content, "cup");
     }
 
     #[test]

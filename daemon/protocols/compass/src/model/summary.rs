@@ -95,7 +95,7 @@ impl Question {
 }
 
 impl Request for Question {
-    type Said = String;
+    type Content = String;
     type Unusable = Unusable;
     const PATH: &'static str = "/chat/completions";
     // The next answer of a language model is another one.

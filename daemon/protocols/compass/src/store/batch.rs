@@ -7,7 +7,7 @@ use omir_core::reference::Ref;
 use omir_core::value::Value;
 use omird_engine::{Code, Effect, Encoding, Precondition, Receipt};
 
-use super::{Kept, Shape, Store, encode, shape};
+use super::{Shape, Store, Stored, encode, shape};
 use crate::failure::Failure;
 use crate::names::Sort;
 use crate::state::{Memory, State};
@@ -114,22 +114,22 @@ impl Store {
     pub(crate) fn change<S: State>(
         &self,
         batch: &mut Batch,
-        kept: &Kept<S>,
+        stored: &Stored<S>,
         state: &S,
         shape: &Shape,
     ) -> Result<Ref, Failure> {
-        let value = shape.to_changed(&kept.record, encode(state)?);
-        let name = Resource::from(kept.record.clone()).reference();
-        batch.records.push((name.clone(), value, Precondition::Version(kept.version)));
+        let value = shape.to_changed(&stored.record, encode(state)?);
+        let name = Resource::from(stored.record.clone()).reference();
+        batch.records.push((name.clone(), value, Precondition::Version(stored.version)));
         Ok(name)
     }
 
     /// Refuses the batch if a state has changed since it was read. Nothing is written for it: the engine keeps the version of a
     /// record that comes as it is.
-    pub(crate) fn expect<S: State>(&self, batch: &mut Batch, kept: &Kept<S>) {
-        let name = Resource::from(kept.record.clone()).reference();
-        let value = shape::unchanged(&kept.record);
-        batch.records.push((name, value, Precondition::Version(kept.version)));
+    pub(crate) fn expect<S: State>(&self, batch: &mut Batch, stored: &Stored<S>) {
+        let name = Resource::from(stored.record.clone()).reference();
+        let value = shape::unchanged(&stored.record);
+        batch.records.push((name, value, Precondition::Version(stored.version)));
     }
 
     /// Writes a batch, and waits until it is durable.

@@ -10,7 +10,7 @@ use omir_core::reference::{Ref, ResourceType};
 use omird_embedding::Vector;
 use omird_engine::{Order, Query, QueryVector, ScorePart};
 
-use super::{Kept, Sketch, Store, UNSEEN, decode};
+use super::{Sketch, Store, Stored, UNSEEN, decode};
 use crate::failure::Failure;
 use crate::names::Sort;
 use crate::similarity::Agreement;
@@ -58,7 +58,7 @@ impl Search {
 
 impl Store {
     /// Returns the states that a search finds. Nothing counts as used.
-    pub(crate) fn find<S: State>(&self, search: &Search) -> Result<Vec<Kept<S>>, Failure> {
+    pub(crate) fn find<S: State>(&self, search: &Search) -> Result<Vec<Stored<S>>, Failure> {
         self.find_counted(search).map(|(found, _)| found)
     }
 
@@ -66,13 +66,13 @@ impl Store {
     pub(crate) fn find_counted<S: State>(
         &self,
         search: &Search,
-    ) -> Result<(Vec<Kept<S>>, usize), Failure> {
+    ) -> Result<(Vec<Stored<S>>, usize), Failure> {
         let mut all = Vec::new();
         let total = self.each(search, true, |bytes, _| {
-            if let Some(kept) = decode::<S>(bytes, UNSEEN)?
-                && kept.state.identity().0 == self.tenant()
+            if let Some(stored) = decode::<S>(bytes, UNSEEN)?
+                && stored.state.identity().0 == self.tenant()
             {
-                all.push(kept);
+                all.push(stored);
             }
             Ok(ControlFlow::Continue(()))
         })?;
@@ -256,7 +256,7 @@ impl Store {
     }
 
     /// Returns all states of a kind that bear a handle, newest first.
-    pub(crate) fn all<S: State>(&self, handle: Ref) -> Result<Vec<Kept<S>>, Failure> {
+    pub(crate) fn all<S: State>(&self, handle: Ref) -> Result<Vec<Stored<S>>, Failure> {
         self.find(&Search::of(handle))
     }
 }

@@ -10,7 +10,7 @@ use omir_core::model::Extension;
 use omir_core::value::{Map, Value};
 use omird_embedding::{EMBEDDING_URL, Given};
 
-use super::{Kept, UNSEEN, Understood, decode};
+use super::{Stored, UNSEEN, Understood, decode};
 use crate::failure::Failure;
 use crate::model::embedding::{Maker, Note, TEXT_HASH};
 use crate::similarity::{Agreement, Candidate};
@@ -114,9 +114,9 @@ impl Sketch {
     }
 
     /// Reads all of it.
-    pub(crate) fn whole(self) -> Result<Kept<Memory>, Failure> {
-        let kept = decode(self.bytes, UNSEEN)?;
-        kept.ok_or_else(|| Failure::internal("a memory that was found is none"))
+    pub(crate) fn whole(self) -> Result<Stored<Memory>, Failure> {
+        let stored = decode(self.bytes, UNSEEN)?;
+        stored.ok_or_else(|| Failure::internal("a memory that was found is none"))
     }
 }
 

@@ -9,7 +9,7 @@ use super::*;
 use crate::model::embedding::TEXT_HASH;
 use crate::names::Sort;
 use crate::state::Memory;
-use crate::store::{Kept, Store};
+use crate::store::{Store, Stored};
 
 /// Words of one meaning, which have a direction for themselves.
 const MEANINGS: [&[&str]; 3] = [&["mug", "cup"], &["charger", "battery"], &["door", "entrance"]];
@@ -115,7 +115,7 @@ pub(super) fn restart(rig: &mut Rig, server: &Arc<Server>, settings: Settings) {
     rig.compass = Compass::new(&rig.engine, settings, Some(server.clone()));
 }
 
-pub(super) fn kept(rig: &Rig, id: &str) -> Kept<Memory> {
+pub(super) fn kept(rig: &Rig, id: &str) -> Stored<Memory> {
     let store = Store::new(&rig.engine, omird_router::DEFAULT_TENANT);
     store.get::<Memory>(Sort::Memory, id).unwrap().unwrap()
 }
