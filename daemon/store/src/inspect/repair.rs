@@ -29,7 +29,7 @@ use crate::recorded::tombstone::{EndCause, Tombstone};
 use crate::recorded::version::Stamp;
 use crate::rot::segment_repair;
 use crate::segment::{self, Draft, EarlierResource};
-use crate::signing::device_key;
+use crate::signing::device_key::{self, device_key};
 use crate::signing::signature::DeviceKey;
 
 /// Why a repair ended early. What it wrote so far is of no use and may be deleted.

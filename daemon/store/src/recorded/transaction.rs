@@ -106,7 +106,7 @@ impl Touch {
     }
 
     /// As an item of a list: there are more of these than of anything else in a log.
-    pub(super) fn to_item(&self) -> Value {
+    pub(crate) fn to_item(&self) -> Value {
         Value::Array(vec![
             self.target.as_str().into(),
             int(self.last_access),
