@@ -13,7 +13,7 @@
 //! | [`backup`] | making, verifying and restoring backups |
 //! | [`mod@format`] | the bytes of each file, for tests and tools |
 //!
-//! Folders, the inner ones first; the head of each file has a table of what lies in its folder:
+//! Folders, the inner ones first:
 //!
 //! | module | holds |
 //! |---|---|

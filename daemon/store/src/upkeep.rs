@@ -1,5 +1,5 @@
 //! Upkeep: segments made of logs, fewer made of several, and reading for rot. One thread of the engine does all of it, and
-//! alone writes and removes segments.
+//! alone writes and removes segments while the daemon runs.
 //!
 //! To seal a log is to make it part of a segment. The signature file of a segment, its seal, is read in
 //! `store/signing/seal_file.rs`.

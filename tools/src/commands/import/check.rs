@@ -132,6 +132,21 @@ mod tests {
     }
 
     #[test]
+    fn a_bundle_may_refer_to_what_the_robot_has_where_that_is_said() {
+        let bundle = |more: &str| {
+            let text = format!(
+                r#"{{"resourceType":"Bundle","omirVersion":"R1","entry":[{{"resourceType":"MemoryRecord","id":"m",
+                    "createdAt":"2026-01-01T00:00:00Z","parentId":"elsewhere"{more}}}]}}"#
+            );
+            let value = json::from_slice(text.as_bytes(), &Limits::default()).unwrap();
+            [BundleReferences::Within, BundleReferences::OrStored]
+                .map(|references| conforms(Path::new("x.omir"), &value, references).is_ok())
+        };
+        assert_eq!(bundle(r#","content":"c""#), [false, true]);
+        assert_eq!(bundle(""), [false, false], "it has no content");
+    }
+
+    #[test]
     fn a_bundle_stands_for_itself_and_resources_lean_on_the_store() {
         let record = r#"{"resourceType":"MemoryRecord","id":"m","content":"c",
             "createdAt":"2026-01-01T00:00:00Z","parentId":"elsewhere"}"#;

@@ -162,7 +162,7 @@ pub(crate) fn build_context(
     let is_of_stage = task.is_some_and(|task| task.current_stage_id.is_some())
         && request.query.is_none()
         && request.level == Level::Auto;
-    let search = RetrieveRequest {
+    let wanted = RetrieveRequest {
         query: request.query.as_deref(),
         k: request.k,
         types: Vec::new(),
@@ -172,7 +172,7 @@ pub(crate) fn build_context(
         archived: false,
     };
     let with_raw = matches!(request.level, Level::Auto | Level::Raw);
-    let found = select(call, agent, task, &search)?;
+    let found = select(call, agent, task, &wanted)?;
     let mut draft = Draft::default();
     let (facts, history, looked_at) = match task {
         Some(task) => {
@@ -188,13 +188,14 @@ pub(crate) fn build_context(
     };
     // The facts of a task are never cut. An agent has any number of facts outside its tasks, since no critical memory is put
     // aside: the newest of them are added, up to half of the budget.
-    match task {
-        Some(_) => draft.add_facts(&facts),
-        None => draft.add_facts(&newest_within(call, &facts, request.budget / 2)),
-    }
+    let told = match task {
+        Some(_) => facts.clone(),
+        None => newest_within(call, &facts, request.budget / 2),
+    };
+    draft.add_facts(&told);
     if with_raw {
         let section = if task.is_some() { Section::Current } else { Section::Memories };
-        add_memories(call, &mut draft, section, &found.memories, &facts, request);
+        add_memories(call, &mut draft, section, &found.memories, &told, request);
     }
     let context = draft.fit(request.budget, request.format, call.settings.token_counter)?;
     if with_raw {
@@ -520,14 +521,14 @@ fn source(sketch: Sketch) -> Source {
     }
 }
 
-/// Returns the newest facts that fit into a budget together, in their order.
+/// Returns the newest facts that fit into a budget together, in their order. One that is too long leaves the room to others.
 fn newest_within(call: &Call<'_>, facts: &[String], budget: usize) -> Vec<String> {
     let mut left = budget;
-    let fits = facts.iter().rev().take_while(|fact| {
+    let fits = facts.iter().rev().filter(|fact| {
         // Two tokens more: the mark of the list and the end of the line.
         let tokens = call.settings.token_counter.count(fact) + 2;
         let fits = tokens <= left;
-        left = left.saturating_sub(tokens);
+        left -= if fits { tokens } else { 0 };
         fits
     });
     let mut newest: Vec<String> = fits.cloned().collect();

@@ -22,8 +22,8 @@ use crate::words::{MemoryType, StageType};
 
 /// Candidates of each search, at most. All of them are scored, so their order is exact.
 const MOST_CANDIDATES: usize = 100;
-/// Hits that a search looks at for its candidates, at most, if archived memories or those of other types are among the hits:
-/// the best by words, or the newest.
+/// Hits that a search looks at, at most, if fewer answers than asked for are among the first [`MOST_CANDIDATES`], because
+/// archived memories or those of other types are in their way: the best by words, or the newest.
 const MOST_MET_BY_WORDS: usize = 10_000;
 const MOST_MET_BY_TIME: usize = 1000;
 /// Errors of a task that memories are compared with.

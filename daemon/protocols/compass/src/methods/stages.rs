@@ -74,7 +74,7 @@ fn build_stage_context(
         None => critical_facts(call, task)?,
     };
     draft.add_facts(&facts);
-    let search = RetrieveRequest {
+    let wanted = RetrieveRequest {
         query: request.query.as_deref(),
         k: 100,
         types: Vec::new(),
@@ -83,7 +83,7 @@ fn build_stage_context(
         min_score: 0.0,
         archived: false,
     };
-    let mut found = retrieve::select(call, &task.agent_id, Some(task), &search)?;
+    let mut found = retrieve::select(call, &task.agent_id, Some(task), &wanted)?;
     // Critical memories of other stages go: their facts are in the section of facts.
     found.memories.retain(|one| one.stored.state.stage_id.as_deref() == Some(&*stage.stage_id));
     for one in &found.memories {

@@ -17,7 +17,7 @@ use crate::similarity::Agreement;
 use crate::state::{Memory, State};
 
 /// Factor by which a search looks at more hits, where too few of them pass.
-const WIDER: usize = 4;
+const WIDER: usize = 10;
 
 /// The vector of a question, and the model that made it.
 #[derive(Debug, Clone, PartialEq)]

@@ -138,6 +138,10 @@ fn a_context_without_a_task_has_the_facts_of_no_task() {
     assert!(number(&small, "/quality/token_count") <= 64.0);
     assert!(text(&small, "/context").contains("Gate 108"), "{small}");
     assert!(number(&small, "/quality/critical_coverage") < 0.1);
+    // A memory whose fact has no room there is told as what it is: an answer.
+    let asked = r#"{"query":"gate 20","token_budget":400}"#;
+    let small = rig.ask("memory.get_context", asked);
+    assert!(text(&small, "/context").contains("Gate 20 must"), "{small}");
 }
 
 #[test]
