@@ -381,11 +381,11 @@ pub struct PullArgs {
   omir push --port /dev/ttyUSB0 map.omir
   omir push --port /dev/ttyUSB0 --token SECRET map.omir
 
-A file of up to 2 MiB is stored as a whole or not at all; a larger one is sent in parts, each stored
-as a whole or not at all. Sending it again changes nothing. For that, each resource needs its id, and
-each MemoryRecord and Episode its createdAt (`omir remember --file` fills them in). A file that does
-not conform is refused before anything is sent. Forgotten resources come back. If the daemon is busy,
-for example with another import, the command tries again for --wait seconds.
+A file of up to 2 MiB is stored as a whole or not at all; a larger one is sent in parts, each
+stored as a whole or not at all. Sending it again changes nothing. For that, each resource needs
+its id, and each MemoryRecord and Episode its createdAt (`omir remember --file` fills them in). A
+file that does not conform is refused before anything is sent. Forgotten resources come back. If
+the daemon is busy, for example with another import, the command tries again for --wait seconds.
 
 Exit codes:
   0  it is stored

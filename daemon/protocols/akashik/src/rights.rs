@@ -162,7 +162,9 @@ pub(crate) fn sees(
         return false;
     }
     let Some(id) = unit.session else { return true };
-    if !is_in(viewer, id, declared) {
+    // A name that nobody created has no members that its author could cease to be one of.
+    let is_authors = is_own && declared.is_none();
+    if !is_authors && !is_in(viewer, id, declared) {
         return false;
     }
     let Some(session) = declared.filter(|_| !is_own) else { return true };
@@ -273,6 +275,10 @@ mod tests {
         let outside = Viewer { active: Some("s"), ..viewer("b", "r", 4) };
         assert!(sees(&inside, finding, None) && !sees(&outside, finding, None));
         assert!(sees(&outside, unit(MemoryType::Finding, None), None));
+        let author = Viewer { active: None, ..viewer("a", "r", 4) };
+        assert!(sees(&author, finding, None), "its own unit");
+        let declared = Session { members: Default::default(), ..session() };
+        assert!(!sees(&author, finding, Some(&declared)), "it has left");
     }
 
     #[test]

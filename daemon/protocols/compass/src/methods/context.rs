@@ -170,6 +170,8 @@ pub(crate) fn build_context(
         stage_type: None,
         min_score: 0.0,
         archived: false,
+        // Their facts have a section of their own, so that most of them are not shown again.
+        critical_beside: request.query.is_none(),
     };
     let with_raw = matches!(request.level, Level::Auto | Level::Raw);
     let found = select(call, agent, task, &wanted)?;

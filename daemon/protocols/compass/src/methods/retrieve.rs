@@ -47,6 +47,8 @@ pub(crate) struct RetrieveRequest<'q> {
     pub(crate) stage_type: Option<StageType>,
     pub(crate) min_score: f64,
     pub(crate) archived: bool,
+    /// Critical memories that must be among the answers take none of the `k` places.
+    pub(crate) critical_beside: bool,
 }
 
 impl RetrieveRequest<'_> {
@@ -101,6 +103,7 @@ pub(crate) fn retrieve(call: &mut Call<'_>) -> Result<Map, Failure> {
         stage_type: params.word("stage_type")?,
         min_score: params.share("min_score")?.unwrap_or(0.0),
         archived: params.flag("include_archived")?.unwrap_or(false),
+        critical_beside: false,
     };
     let touch = params.flag("touch")?.unwrap_or(true);
     params.finish()?;
@@ -235,9 +238,12 @@ fn chosen(
 ) -> Result<Selection, Failure> {
     let is_due = |one: &ScoredCandidate| {
         let memory = &one.sketch.memory;
-        memory.is_critical
-            && (request.query.is_none() || one.sketch.agreement.text >= RELATED)
-            && task.is_some_and(|task| memory.task_id.as_deref() == Some(&*task.task_id))
+        let is_related = match request.query {
+            Some(_) => one.sketch.agreement.text >= RELATED,
+            None => task.is_some(),
+        };
+        let is_of_owner = memory.task_id.as_deref() == task.map(|task| &*task.task_id);
+        memory.is_critical && is_related && is_of_owner
     };
     // Candidates match if they are similar to the question at all and score high enough. Related critical ones always match.
     let is_match = |one: &ScoredCandidate| one.parts.sim > 0.0 && one.score >= request.min_score;
@@ -249,8 +255,13 @@ fn chosen(
         .filter(|one| is_due(one))
         .map(|one| one.sketch.memory.memory_id.clone())
         .collect();
+    let mut places = 0;
     let (mut best, rest): (Vec<_>, Vec<_>) =
-        matching.into_iter().enumerate().partition(|(at, _)| *at < request.k);
+        matching.into_iter().enumerate().partition(|(_, one)| {
+            let is_beside = request.critical_beside && is_due(one);
+            places += usize::from(!is_beside);
+            is_beside || places <= request.k
+        });
     for (at, one) in rest.into_iter().filter(|(_, one)| is_due(one)) {
         match best.iter().rposition(|(_, other)| !other.sketch.memory.is_critical) {
             Some(last) => {
@@ -361,31 +372,37 @@ fn candidates(
         }
     };
     add(look(&search)?);
-    if let Some(task) = task {
-        let mut narrower = Vec::new();
-        if let Some(stage) = &task.current_stage_id {
-            let handle = call.store.name(Sort::StageHandle, stage)?;
-            narrower.push(Search { most: Some(MOST_CANDIDATES), ..Search::of(handle) });
-        }
-        narrower.push(call.store.critical_of(task)?);
-        for error in errors {
-            let handle = call.store.name(Sort::Correction, &error.state.error_id)?;
-            narrower.push(Search { most: Some(MOST_CANDIDATES), ..Search::of(handle) });
-        }
-        for search in narrower {
-            // Two searches: one by the words of the question, for the agreement of memories that the search above did not
-            // reach, and one for all memories, whatever their words.
-            if text.is_some() {
-                add(look(&Search {
-                    text: text.clone(),
-                    by_meaning: true,
-                    vector: vector.cloned(),
-                    newest: false,
-                    ..search.clone()
-                })?);
+    let mut narrower = Vec::new();
+    match task {
+        Some(task) => {
+            if let Some(stage) = &task.current_stage_id {
+                let handle = call.store.name(Sort::StageHandle, stage)?;
+                narrower.push(Search { most: Some(MOST_CANDIDATES), ..Search::of(handle) });
             }
-            add(look(&search)?);
+            narrower.push(call.store.critical_of(task)?);
+            for error in errors {
+                let handle = call.store.name(Sort::Correction, &error.state.error_id)?;
+                narrower.push(Search { most: Some(MOST_CANDIDATES), ..Search::of(handle) });
+            }
         }
+        None => {
+            let handle = call.store.name(Sort::CriticalOfAgent, agent)?;
+            narrower.push(Search { most: Some(MOST_CANDIDATES), ..Search::of(handle) });
+        }
+    }
+    for search in narrower {
+        // Two searches: one by the words of the question, for the agreement of memories that the search above did not
+        // reach, and one for all memories, whatever their words.
+        if text.is_some() {
+            add(look(&Search {
+                text: text.clone(),
+                by_meaning: true,
+                vector: vector.cloned(),
+                newest: false,
+                ..search.clone()
+            })?);
+        }
+        add(look(&search)?);
     }
     Ok(all.into_values().collect())
 }

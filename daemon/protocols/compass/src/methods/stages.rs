@@ -82,6 +82,7 @@ fn build_stage_context(
         stage_type: Some(stage.stage_type),
         min_score: 0.0,
         archived: false,
+        critical_beside: false,
     };
     let mut found = retrieve::select(call, &task.agent_id, Some(task), &wanted)?;
     // Critical memories of other stages go: their facts are in the section of facts.

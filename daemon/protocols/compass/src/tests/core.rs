@@ -206,6 +206,33 @@ fn what_is_not_asked_for_takes_the_place_of_no_answer() {
 }
 
 #[test]
+fn critical_memories_take_no_place_in_a_context_without_a_question() {
+    let rig = Rig::with(Settings { episodic_memory_capacity: 0, ..Settings::default() });
+    (0..12).for_each(|n| drop(rig.store(&format!("Guest {n} must never get nut {n}."))));
+    (0..4).for_each(|n| drop(rig.store(&format!("Served table {n} with soup."))));
+    let made = rig.ask("memory.get_context", r#"{"task_id":"t1","token_budget":8000}"#);
+    let told = text(&made, "/context");
+    assert_eq!(told.matches("Served table").count(), 4, "{told}");
+    assert_eq!(told.matches("must never get").count(), 12, "each once: {told}");
+}
+
+#[test]
+fn critical_memories_of_no_task_are_among_the_answers_without_a_task() {
+    let rig = Rig::new();
+    let store = |content: &str| {
+        rig.ask("memory.store", &format!(r#"{{"content":"{content}"}}"#));
+    };
+    (0..3).for_each(|n| {
+        store(&format!("Lamp {n} in the very long hall of the house must stay dark."))
+    });
+    (0..120).for_each(|n| store(&format!("lamp {n}")));
+    let found = rig.ask("memory.retrieve", r#"{"query":"lamp","k":5}"#);
+    let critical = list(&found, "/memories").iter().filter(|one| is(one, "/memory/is_critical"));
+    assert_eq!(critical.count(), 3, "{found}");
+    assert_eq!(number(&found, "/validation/critical_coverage"), 1.0);
+}
+
+#[test]
 fn errors_take_the_place_of_no_memory() {
     let rig = Rig::new();
     let asked = r#"{"content":"the charger is behind the door of the long hall","task_id":"t1"}"#;
