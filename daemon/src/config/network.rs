@@ -30,6 +30,11 @@ pub fn resolve(written: NetworkSection) -> Result<Network, Invalid> {
             check_endpoint(endpoint).map_err(|message| Invalid::other(key, message))?;
         }
     }
+    let leads_nowhere = written.connect.as_ref().is_some_and(Vec::is_empty);
+    if written.mode == Some(Mode::Client) && leads_nowhere && written.zenoh_config.is_none() {
+        let message = "a client needs the endpoint of a router: [\"tcp/127.0.0.1:7447\"], or leave the key out";
+        return Err(Invalid::other("network.connect", message));
+    }
     Ok(Network {
         mode: written.mode,
         listen: written.listen,

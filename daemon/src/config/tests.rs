@@ -135,6 +135,7 @@ fn complaints_name_their_key() {
         ("[network]\nlisten = ['garbage']", "network.listen"),
         ("[network]\nconnect = ['tcp/127.0.0.1:99999']", "network.connect"),
         ("[network]\nlisten = ['foo/1.2.3.4:1']", "network.listen"),
+        ("[network]\nmode = 'client'\nconnect = []", "network.connect"),
     ] {
         let file: File = toml::from_str(text).unwrap();
         let message = resolve(file, &host()).unwrap_err().to_string();
