@@ -76,8 +76,8 @@ fn proof_value(proof: &Proof) -> Result<Value, Error> {
 
 impl Omir {
     /// Carries out an operation. `shape` makes of the response what the transport sends, and may fail too; `reply` is
-    /// called once with that: where a thread of the engine works on the operation, by what [`Reply`](omird_engine::Reply)
-    /// says, else before this returns.
+    /// called once with that: if a thread of the engine works on the operation, on that thread, which must not wait; else before
+    /// this returns.
     pub fn serve<T>(
         &self,
         mut admitted: Admitted,

@@ -163,7 +163,7 @@ pub(crate) fn complete_stage(call: &mut Call<'_>) -> Result<Map, Failure> {
                     let message = format!(
                         "{name}: the task waits for its end, and has no stage that it could be of"
                     );
-                    return Err(Failure::params(&format!("/{name}"), message));
+                    return Err(Failure::params(format!("/{name}"), message));
                 }
                 None
             }
