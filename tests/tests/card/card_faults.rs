@@ -162,6 +162,15 @@ fn what_is_on_a_disk_full_to_the_brim_can_be_forgotten() {
 
 #[test]
 fn a_compaction_that_a_full_disk_refuses_says_so() {
+    for scope in [CompactionScope::Forgotten, CompactionScope::All] {
+        // The log may be sealed meanwhile, by what room is left. Then nothing is to be compacted, and another life is begun.
+        let is_refused = (0..12).any(|_| is_refused_on_a_full_disk(scope));
+        assert!(is_refused, "there is no room for it");
+    }
+}
+
+/// Fills a disk, and compacts. Returns false if nothing was to be compacted.
+fn is_refused_on_a_full_disk(scope: CompactionScope) -> bool {
     let mut run = Run::new();
     let flash = FlashSettings { reserve_bytes: 0, ..FlashSettings::default() };
     run.session = None;
@@ -173,18 +182,18 @@ fn a_compaction_that_a_full_disk_refuses_says_so() {
     }
     run.disk.set_capacity(Some(run.disk.used()));
     let mut taken = 0;
-    for scope in [CompactionScope::Forgotten, CompactionScope::All] {
-        // The daemon may make a little room by itself meanwhile: then it is filled again.
-        let refused = (0..20).find_map(|_| {
-            while run.ask(&remember(&format!("more-{taken}"))).is_ok() {
-                taken += 1;
-            }
-            run.session().compact(scope).err()
-        });
-        let refusal = refused.expect("there is no room for it");
+    // The daemon may make a little room by itself meanwhile: then it is filled again.
+    let refused = (0..20).find_map(|_| {
+        while run.ask(&remember(&format!("more-{taken}"))).is_ok() {
+            taken += 1;
+        }
+        run.session().compact(scope).err()
+    });
+    if let Some(refusal) = &refused {
         assert_eq!(refusal.code, Code::StorageFull, "{refusal}");
     }
     run.check_served("on a full disk");
+    refused.is_some()
 }
 
 #[test]
