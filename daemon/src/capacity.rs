@@ -1,7 +1,7 @@
 //! Bounds on the work of HTTP and MCP that reads memories, decodes much or waits for the disk, off the threads that move bytes:
 //! so much at a time, so much that waits, and no more bytes of bodies and answers than a small machine has room for.
 //!
-//! What waits for the disk has turns of its own: a card that hangs must not hold up readers.
+//! Work that waits for the disk has turns of its own: a card that hangs must not hold up readers.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -16,7 +16,7 @@ use crate::secret::{Digest, Secret};
 
 /// A change of the files beside the daemon is in force after this at most.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// What is known is so old only if no request came for a while. Then all requests wait for the look.
+/// An older look is one that no request has renewed for a while. Then all requests wait for the next look.
 const TOO_OLD: Duration = Duration::from_millis(1250);
 /// Time for which tokens stay in force that the disk does not give any more for a reason that may pass.
 const BORNE: Duration = Duration::from_secs(10);

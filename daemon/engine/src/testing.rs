@@ -138,7 +138,7 @@ impl Clock for TestClock {
     }
 }
 
-/// What an engine's threads do at their times, done by hand, and what only tests and measurements look at.
+/// Work of an engine's threads, done by hand, and state that only tests and measurements look at.
 pub trait ByHand {
     /// Returns the damage that the last start found.
     fn damage(&self) -> &[Damage];

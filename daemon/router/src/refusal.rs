@@ -50,7 +50,7 @@ pub enum Refusal {
     },
 }
 
-/// Why a caller is not known.
+/// The reason why a caller is not known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unauthenticated {
     /// There is no token, and this way in needs one.

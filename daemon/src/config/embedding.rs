@@ -54,7 +54,7 @@ impl Embedding {
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct EmbeddingSection {
-    /// What makes vectors: `none`, `hashed`, `static` or `onnx`.
+    /// Backend that makes vectors: `none`, `hashed`, `static` or `onnx`.
     pub backend: Option<String>,
     /// The folder of a model.
     pub model: Option<PathBuf>,

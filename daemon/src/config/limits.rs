@@ -36,7 +36,7 @@ pub struct LimitsSection {
     pub readers: Option<usize>,
 }
 
-/// What the section comes to.
+/// The section, checked and complete.
 pub struct Limits {
     /// Bounds on one request.
     pub requests: RequestLimits,

@@ -1,4 +1,4 @@
-//! How much a sentence states that a reader may need later: a decision, a state, a cause, a reading.
+//! Measures how much of a sentence a reader may need later: a decision, a state, a cause, a reading.
 //!
 //! The sum of the cues of a sentence, in halves, brought to [0, 1]. The cues are groups of common English words and the shape of
 //! the sentence. They are few and their weights coarse on purpose: what was fitted closer to the sentences of

@@ -192,7 +192,7 @@ impl Writer {
             match self.attempt(batch) {
                 Ok(()) => return,
                 Err(refusal) if refusal.code.may_pass() => {
-                    // When the daemon stops, the recorder waits for a full disk only once.
+                    // The recorder waits for a full disk only once while the daemon stops.
                     let is_stopping = self.is_stopping.load(Ordering::Acquire);
                     if is_stopping && (pause == PAUSE.1 || self.is_hopeless) {
                         self.is_hopeless = true;

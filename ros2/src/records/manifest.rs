@@ -1,4 +1,4 @@
-//! How a sealed segment of a daemon describes itself: an Episode that is history and no memory. `omird-store` writes it
+//! The self-description of a daemon's sealed segment: an Episode that is history and no memory. `omird-store` writes it
 //! (`manifest.rs` there), of which this crate knows no more.
 
 use omir_core::value::Value;

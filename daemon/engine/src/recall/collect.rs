@@ -11,7 +11,7 @@ use crate::index::catalog::{BoundWeights, Catalog};
 use crate::index::doc::{Doc, DocId};
 use crate::index::scores::{ScorePart, Scores};
 
-/// What a sum of ten parts may differ by if it is added in another order.
+/// Most difference of a sum of ten parts that is added in another order.
 const ROUNDING: f64 = 1e-12;
 
 /// Treatment of a plain version whose score cannot reach the page.

@@ -29,7 +29,7 @@ use crate::error::{Code, Error};
 
 pub use self::report::SweepReport;
 
-/// How a pass goes: what it may write, and when.
+/// The mode of a pass: what it may write, and when.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum SweepMode {
     /// By itself, in idle time: what it would write waits for a day whose budget is not used up.

@@ -1,6 +1,6 @@
 //! Repairs a sealed segment on the card by its sidecar, and a sidecar by its segment.
 //!
-//! What is repaired is written under a temporary name, synced and renamed, so that a cut at any moment leaves
+//! A repaired file is written under a temporary name, synced and renamed, so that a cut at any moment leaves
 //! either the damaged file, which is repaired again, or the sound one.
 //!
 //! Invariant 10 of ARCHITECTURE.md.

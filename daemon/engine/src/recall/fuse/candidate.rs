@@ -50,7 +50,7 @@ impl Candidate {
         Self { cosine: cosine.max(0.0), is_accepted: true, ..Self::bare(id) }
     }
 
-    /// What its words say: agreement, and less where many of them are missing.
+    /// Agreement with the words, less where many of them are missing.
     #[inline]
     pub(super) fn said(&self) -> f32 {
         self.text * self.share

@@ -12,7 +12,7 @@ use crate::recall::score::Weights;
 /// Longest time between neighbours; microseconds.
 const SAME_HOUR: i64 = 3_600_000_000;
 
-/// How much each part of relevance counts in one question.
+/// Weights of the parts of relevance in one question.
 pub(super) struct Relevance {
     /// The weights of the parts in a score.
     pub(super) weights: Weights,

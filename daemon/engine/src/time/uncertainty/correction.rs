@@ -67,7 +67,7 @@ pub(crate) fn corrected(
             && interval.boot_id == uncertainty.boot_id
             && (interval.from..=interval.until).contains(&uncertainty.monotonic)
     })?;
-    // How far dating was wrong, and how far the wall clock was.
+    // The errors of dating and of the wall clock.
     let after = interval.after?;
     let by_dating = interval.step()?;
     let by_wall = after.saturating_add(uncertainty.monotonic).saturating_sub(uncertainty.wall);

@@ -54,7 +54,7 @@ pub(crate) enum NotReserved {
     Failed(Failure),
 }
 
-/// What was spent, and a limit that was passed for the first time in this month.
+/// The money spent, and a limit that was passed for the first time in this month.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Settled {
     /// The share of the limit in percent, and the month, where the alert is due.

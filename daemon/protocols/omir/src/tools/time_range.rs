@@ -6,7 +6,7 @@ use omir_core::instant::Timestamp;
 use omir_core::quantity::parse_duration;
 use omird_engine::{Error, TimeRange};
 
-/// What the two arguments of a time range say of themselves.
+/// Descriptions of the two arguments of a time range.
 pub(super) const FORMS: &str =
     "RFC 3339, such as 2026-05-30T11:00:00Z, or how long ago, such as 2h or 7d.";
 
